@@ -1,0 +1,52 @@
+// Token ids to pieces of content blocks: whole UTF-8 characters, stop sequences cut, tool calls
+// recognised in the family's own format.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gateway/prompt/chat_template.h"
+#include "gateway/prompt/conversation.h"
+#include "gateway/prompt/tokenizer.h"
+
+namespace incipit::gateway {
+
+struct Piece {
+  enum class Kind : std::uint8_t {
+    text_start,
+    text,       // `text`: more of the current text block
+    tool_start, // `name`
+    tool_input, // `text`: more of the input JSON; all pieces of a block join to one JSON object
+    stop,       // the current block ends
+  };
+  Kind kind = Kind::text;
+  std::string text;
+  std::string name;
+};
+
+class ReplyParser {
+ public:
+  // References stay alive as long as the parser.
+  ReplyParser(const Conversation& conversation, const ChatTemplate& chat_template,
+              const Tokenizer& tokenizer);
+  ~ReplyParser();
+
+  // After a stop sequence has matched, further tokens are ignored.
+  [[nodiscard]] std::vector<Piece> feed(std::int32_t token);
+  // Flushes what was held back (an unfinished character becomes U+FFFD) and closes the open block.
+  [[nodiscard]] std::vector<Piece> finish();
+
+  [[nodiscard]] const std::optional<std::string>& stop_sequence() const;
+  [[nodiscard]] bool called_tools() const;
+  // No more output is wanted: a stop sequence matched, or the one permitted tool call is complete.
+  [[nodiscard]] bool done() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace incipit::gateway
