@@ -1,0 +1,152 @@
+// JSON in and out without losing what a prompt cache sees: key order, number spelling, exact bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace incipit {
+
+// Appends compact JSON to a string: the only place in the project that decides bytes. Keys come out
+// in the order of the calls; commas are put in by the writer. Balanced calls are the caller's duty.
+//
+//   JsonWriter(out).begin_object().key("type").string("text").key("n").integer(3).end_object();
+class JsonWriter {
+ public:
+  explicit JsonWriter(std::string& out) : out_(out) {}
+
+  JsonWriter& begin_object();
+  JsonWriter& end_object();
+  JsonWriter& begin_array();
+  JsonWriter& end_array();
+  JsonWriter& key(std::string_view name);
+
+  // UTF-8 goes out as it is; only what JSON demands is escaped (`"`, `\`, control characters). Each
+  // ill-formed UTF-8 sequence becomes U+FFFD, so the output is always valid.
+  JsonWriter& string(std::string_view text);
+  JsonWriter& integer(std::int64_t number);
+  // The shortest digits that read back as the same double. JSON has no NaN or infinity: null.
+  JsonWriter& number(double number);
+  JsonWriter& boolean(bool truth);
+  JsonWriter& null();
+  // Text that is JSON already, put in unchanged.
+  JsonWriter& raw(std::string_view json);
+
+ private:
+  void separate();
+
+  std::string& out_;
+  bool comma_ = false;  // a value was written at this level: the next one needs a comma
+};
+
+// Text that is not JSON, or more of it than the limits allow.
+struct ParseError : std::runtime_error {
+  ParseError(const std::string& message, std::size_t offset_, std::size_t line_,
+             std::size_t column_, std::size_t character_)
+      : std::runtime_error(message),
+        offset(offset_),
+        line(line_),
+        column(column_),
+        character(character_) {}
+
+  std::size_t offset;     // bytes before the offending one
+  std::size_t line;       // from 1
+  std::size_t column;     // from 1, in characters
+  std::size_t character;  // characters before the offending one
+};
+
+// What `JsonValue::parse` takes from a stranger.
+struct JsonLimits {
+  int depth = 200;                 // arrays and objects inside one another
+  std::size_t values = 8'000'000;  // bounds memory: a value of two bytes costs about 50
+};
+
+struct JsonMember;
+
+// A parsed document. Object members keep their order and numbers their spelling, so that
+// `minified()` of a tool's schema is the same for the same bytes and differs when keys are swapped.
+// Of duplicate keys the last value wins, in the place of the first (as a Python dict does).
+class JsonValue {
+ public:
+  enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
+  using Array = std::vector<JsonValue>;
+  using Object = std::vector<JsonMember>;
+
+  JsonValue() = default;  // null
+
+  // Throws ParseError. `text` needs no padding and may hold anything.
+  [[nodiscard]] static JsonValue parse(std::string_view text, const JsonLimits& limits = {});
+
+  [[nodiscard]] static JsonValue boolean(bool truth);
+  // `text` must be a JSON number; it is kept as spelled.
+  [[nodiscard]] static JsonValue number(std::string text);
+  [[nodiscard]] static JsonValue string(std::string text);
+  [[nodiscard]] static JsonValue array(Array items);
+  [[nodiscard]] static JsonValue object(Object members);
+
+  [[nodiscard]] Kind kind() const { return static_cast<Kind>(value_.index()); }
+
+  [[nodiscard]] bool is_null() const { return kind() == Kind::null; }
+
+  [[nodiscard]] bool is_boolean() const { return kind() == Kind::boolean; }
+
+  [[nodiscard]] bool is_number() const { return kind() == Kind::number; }
+
+  [[nodiscard]] bool is_string() const { return kind() == Kind::string; }
+
+  [[nodiscard]] bool is_array() const { return kind() == Kind::array; }
+
+  [[nodiscard]] bool is_object() const { return kind() == Kind::object; }
+
+  // The value, when it is of that kind; std::bad_variant_access otherwise.
+  [[nodiscard]] bool as_boolean() const { return std::get<bool>(value_); }
+
+  [[nodiscard]] const std::string& as_string() const { return std::get<String>(value_).text; }
+
+  [[nodiscard]] const std::string& number_text() const { return std::get<Number>(value_).text; }
+
+  [[nodiscard]] const Array& as_array() const { return std::get<Array>(value_); }
+
+  [[nodiscard]] const Object& as_object() const { return std::get<Object>(value_); }
+
+  // A number without a fraction (`3`, `3.0`, `3e2`) that fits; nothing for any other value.
+  [[nodiscard]] std::optional<std::int64_t> as_integer() const;
+  // A number as the nearest double, infinite when too large; nothing for any other value.
+  [[nodiscard]] std::optional<double> as_double() const;
+
+  // The member of that name, or null when there is none or this is no object. Linear.
+  [[nodiscard]] const JsonValue* find(std::string_view name) const;
+
+  void write(JsonWriter& writer) const;
+  // Without white space, string escapes canonical, order and numbers as parsed.
+  [[nodiscard]] std::string minified() const;
+
+  friend bool operator==(const JsonValue&, const JsonValue&);
+
+ private:
+  struct Number {
+    std::string text;
+    friend bool operator==(const Number&, const Number&) = default;
+  };
+
+  struct String {
+    std::string text;
+    friend bool operator==(const String&, const String&) = default;
+  };
+
+  std::variant<std::monostate, bool, Number, String, Array, Object> value_;  // order: Kind
+};
+
+struct JsonMember {
+  std::string name;
+  JsonValue value;
+  friend bool operator==(const JsonMember&, const JsonMember&) = default;
+};
+
+}  // namespace incipit
