@@ -2,13 +2,13 @@
 // prompt where such a prefix ends.
 #pragma once
 
+#include "incipit/usage.h"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
-
-#include "incipit/usage.h"
 
 namespace incipit::gateway {
 
