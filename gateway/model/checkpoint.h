@@ -1,6 +1,9 @@
 // A model file, opened: its hyper-parameters, its tokenizer and its tensors, whatever the format.
 #pragma once
 
+#include "gateway/model/model.h"
+#include "kernels/tensor.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -8,9 +11,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "gateway/model/model.h"
-#include "kernels/tensor.h"
 
 namespace incipit::gateway {
 

@@ -1,14 +1,14 @@
 // The forward pass as the engine sees it: token ids in, logits out, KV in numbered blocks.
 #pragma once
 
+#include "kernels/backend.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "kernels/backend.h"
 
 namespace incipit::gateway {
 
