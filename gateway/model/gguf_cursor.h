@@ -41,7 +41,7 @@ class GgufCursor {
   template <typename T>
   T read(std::string_view what) {
     need(sizeof(T), what);
-    const T value = load<T>(bytes_, offset_);
+    const T value = load_scalar<T>(bytes_, offset_);
     offset_ += sizeof(T);
     return value;
   }
