@@ -1,0 +1,298 @@
+#include "gateway/api/listing.h"
+
+#include "gateway/api/anthropic_request.h"
+#include "gateway/api/generate.h"
+#include "gateway/prompt/encode.h"
+#include "incipit/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace incipit::gateway {
+
+namespace {
+
+constexpr std::string_view unknown_date = "1970-01-01T00:00:00Z";
+
+// One entry of the model list, whatever it was made from.
+struct ListedModel {
+  std::string id;
+  std::string display_name;
+  std::string created_at{unknown_date};
+  std::string line;  // empty = null
+  std::string lifecycle = "active";
+  int max_output_tokens = 0;
+};
+
+ListedModel listed(const ModelRow& row) {
+  return {std::string(row.id),   std::string(row.display_name), std::string(row.created_at),
+          std::string(row.line), std::string(row.lifecycle),    row.max_output_tokens};
+}
+
+ListedModel local_model(const Services& services) {
+  ListedModel model;
+  model.id = services.model.name;
+  model.display_name = services.model.name + " (local)";
+  model.max_output_tokens = services.model.context;
+  return model;
+}
+
+void supported(JsonWriter& json, std::string_view name, bool truth) {
+  json.key(name).begin_object().key("supported").boolean(truth).end_object();
+}
+
+void feature(JsonWriter& json, std::string_view name,
+             std::initializer_list<std::string_view> parts) {
+  json.key(name).begin_object().key("supported").boolean(false);
+  for (const std::string_view part : parts)
+    supported(json, part, false);
+  json.end_object();
+}
+
+// What the loaded model can do behind any name: text only, so every flag of section 14 is false.
+void write_capabilities(JsonWriter& json) {
+  json.key("capabilities").begin_object();
+  for (const std::string_view name :
+       {"batch", "citations", "code_execution", "image_input", "pdf_input", "structured_outputs"}) {
+    supported(json, name, false);
+  }
+  feature(json, "context_management",
+          {"clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"});
+  feature(json, "effort", {"low", "medium", "high", "xhigh", "max"});
+  json.key("server_tools").begin_object();
+  supported(json, "code_execution", false);
+  supported(json, "web_search", false);
+  json.end_object();
+  json.key("thinking").begin_object().key("supported").boolean(false);
+  json.key("types").begin_object();
+  for (const std::string_view name : {"adaptive", "between_tools", "disabled", "enabled"}) {
+    supported(json, name, false);
+  }
+  json.end_object().end_object().end_object();
+}
+
+void write_model(JsonWriter& json, const ListedModel& model, int context) {
+  json.begin_object();
+  json.key("type").string("model");
+  json.key("id").string(model.id);
+  json.key("display_name").string(model.display_name);
+  json.key("created_at").string(model.created_at);
+  json.key("line");
+  if (model.line.empty()) {
+    json.null();
+  } else {
+    json.string(model.line);
+  }
+  json.key("lifecycle").string(model.lifecycle);
+  json.key("deprecated_at").null();
+  json.key("retires_at").null();
+  json.key("max_input_tokens").integer(context);
+  json.key("max_tokens").integer(model.max_output_tokens);
+  write_capabilities(json);
+  json.end_object();
+}
+
+std::optional<std::string> one_value(const HttpRequest& request, std::string_view name) {
+  const std::vector<std::string> values = request.query_values(name);
+  if (values.size() > 1) throw invalid_request(fmt::format("{}: given more than once", name));
+  if (values.empty() || values.front().empty()) return std::nullopt;
+  return values.front();
+}
+
+int page_limit(const HttpRequest& request) {
+  const std::optional<std::string> text = one_value(request, "limit");
+  if (!text) return 20;
+  int limit = 0;
+  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), limit);
+  if (code != std::errc{} || end != text->data() + text->size()) {
+    throw invalid_request("limit: Input should be a valid integer");
+  }
+  if (limit < 1) throw invalid_request("limit: Input should be greater than or equal to 1");
+  if (limit > 1000) throw invalid_request("limit: Input should be less than or equal to 1000");
+  return limit;
+}
+
+std::vector<std::string> wanted_lifecycles(const HttpRequest& request) {
+  std::vector<std::string> wanted = request.query_values("lifecycle[]");
+  const std::vector<std::string> plain = request.query_values("lifecycle");
+  wanted.insert(wanted.end(), plain.begin(), plain.end());
+  for (const std::string& value : wanted) {
+    if (value != "active" && value != "deprecated" && value != "retired") {
+      throw invalid_request("lifecycle: Input should be 'active', 'deprecated' or 'retired'");
+    }
+  }
+  if (wanted.empty()) wanted = {"active", "deprecated"};  // retired ones only when asked
+  return wanted;
+}
+
+std::size_t index_of(const std::vector<ListedModel>& models, std::string_view parameter,
+                     const std::string& id) {
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const ListedModel& model) { return model.id == id; });
+  if (found == models.end()) {
+    throw invalid_request(fmt::format("{}: no model '{}' in this list", parameter, id));
+  }
+  return static_cast<std::size_t>(found - models.begin());
+}
+
+}  // namespace
+
+Response count_tokens(const HttpRequest& request, Services& services, RequestRecord& record) {
+  const MessagesRequest parsed =
+      parse_count_tokens(request.body, request_context(request, services));
+  record.model = parsed.model;
+  record.dropped_billing_lines = parsed.dropped_billing_lines;
+  const EncodedPrompt prompt =
+      encode(parsed.conversation, services.chat_template, services.tokenizer);
+  Response response;
+  JsonWriter(response.body)
+      .begin_object()
+      .key("input_tokens")
+      .integer(static_cast<std::int64_t>(prompt.tokens.size()))
+      .end_object();
+  return response;
+}
+
+Response list_models(const HttpRequest& request, Services& services, RequestRecord& /*record*/) {
+  const auto limit = static_cast<std::size_t>(page_limit(request));
+  const std::vector<std::string> lifecycles = wanted_lifecycles(request);
+  std::vector<ListedModel> models;
+  for (const ModelRow& row : model_table()) {
+    if (std::find(lifecycles.begin(), lifecycles.end(), row.lifecycle) != lifecycles.end()) {
+      models.push_back(listed(row));
+    }
+  }
+  if (std::find(lifecycles.begin(), lifecycles.end(), "active") != lifecycles.end()) {
+    models.push_back(local_model(services));
+  }
+
+  const std::optional<std::string> after = one_value(request, "after_id");
+  const std::optional<std::string> before = one_value(request, "before_id");
+  if (after && before) throw invalid_request("after_id: cannot be combined with before_id");
+  std::size_t begin = 0;
+  std::size_t end = models.size();
+  bool has_more = false;
+  if (before) {
+    end = index_of(models, "before_id", *before);
+    begin = end > limit ? end - limit : 0;
+    has_more = begin > 0;
+  } else {
+    if (after) begin = index_of(models, "after_id", *after) + 1;
+    end = std::min(end, begin + limit);
+    has_more = end < models.size();
+  }
+
+  Response response;
+  JsonWriter json(response.body);
+  json.begin_object().key("data").begin_array();
+  for (std::size_t i = begin; i < end; ++i)
+    write_model(json, models[i], services.model.context);
+  json.end_array().key("has_more").boolean(has_more);
+  for (const std::string_view name : {"first_id", "last_id"}) {
+    json.key(name);
+    if (begin == end) {
+      json.null();
+    } else {
+      json.string(models[name == "first_id" ? begin : end - 1].id);
+    }
+  }
+  json.end_object();
+  return response;
+}
+
+Response show_model(const HttpRequest& request, Services& services, RequestRecord& record) {
+  const std::string name = percent_decoded(
+      std::string_view(request.path).substr(std::string_view("/v1/models/").size()));
+  const std::optional<std::string> id = resolve_model(name, services.model.name);
+  if (!id) throw ApiError(404, "not_found_error", "model: " + name);
+  record.model = *id;
+  ListedModel model = local_model(services);
+  if (*id != services.model.name) {
+    const std::vector<ModelRow>& table = model_table();
+    const auto row = std::find_if(table.begin(), table.end(),
+                                  [&](const ModelRow& candidate) { return candidate.id == *id; });
+    if (row != table.end()) {
+      model = listed(*row);
+    } else {  // a claude-* name that is newer than the table
+      model.id = *id;
+      model.display_name = *id;
+    }
+  }
+  Response response;
+  JsonWriter json(response.body);
+  write_model(json, model, services.model.context);
+  return response;
+}
+
+Response show_health(const HttpRequest& /*request*/, Services& /*services*/,
+                     RequestRecord& /*record*/) {
+  Response response;
+  response.body = R"({"status":"ok"})";
+  return response;
+}
+
+Response show_metrics(const HttpRequest& /*request*/, Services& services,
+                      RequestRecord& /*record*/) {
+  Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = services.metrics.text(services.engine.stats(),
+                                        services.ledger.entries(services.clock.now()).size(),
+                                        services.ledger.entries_lost());
+  return response;
+}
+
+Response list_entries(const HttpRequest& /*request*/, Services& services,
+                      RequestRecord& /*record*/) {
+  Response response;
+  JsonWriter json(response.body);
+  json.begin_object().key("entries").begin_array();
+  for (const EntryView& entry : services.ledger.entries(services.clock.now())) {
+    json.begin_object();
+    json.key("model").string(entry.model);
+    json.key("organization").string(entry.scope.organization);
+    json.key("workspace").string(entry.scope.workspace);
+    json.key("tokens").integer(entry.tokens);
+    json.key("ttl").string(entry.ttl == Ttl::one_hour ? "1h" : "5m");
+    json.key("seconds_left").number(std::round(entry.seconds_left * 1000) / 1000);
+    json.key("hits").integer(entry.hits);
+    json.key("key").string(fmt::format("{:016x}{:016x}", entry.key.high, entry.key.low));
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return response;
+}
+
+Response advance_clock(const HttpRequest& request, Services& services, RequestRecord& /*record*/) {
+  // Ten years: enough for every test, far from overflow.
+  constexpr double most = 3.2e8;
+  JsonValue body;
+  try {
+    body = JsonValue::parse(request.body);
+  } catch (const ParseError& error) {
+    throw invalid_request(fmt::format("The request body is not valid JSON: {}", error.what()));
+  }
+  if (!body.is_object()) throw invalid_request("the body must be {\"advance_seconds\": n}");
+  for (const JsonMember& member : body.as_object()) {
+    if (member.name != "advance_seconds") {
+      throw invalid_request(member.name + ": Extra inputs are not permitted");
+    }
+  }
+  const JsonValue* value = body.find("advance_seconds");
+  if (value == nullptr) throw invalid_request("advance_seconds: Field required");
+  const std::optional<double> seconds = value->as_double();
+  if (!seconds) throw invalid_request("advance_seconds: Input should be a valid number");
+  if (!(*seconds >= 0 && *seconds <= most)) {
+    throw invalid_request(
+        fmt::format("advance_seconds: must be between 0 and {}; the clock never goes back", most));
+  }
+  services.clock.advance(
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds)));
+  Response response;
+  JsonWriter(response.body).begin_object().key("advanced_seconds").number(*seconds).end_object();
+  return response;
+}
+
+}  // namespace incipit::gateway

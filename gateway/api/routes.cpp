@@ -1,0 +1,239 @@
+#include "gateway/api/routes.h"
+
+#include "gateway/api/anthropic_reply.h"
+#include "gateway/api/generate.h"
+#include "gateway/api/listing.h"
+
+#include <boost/asio/experimental/as_tuple.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include <array>
+
+namespace incipit::gateway {
+
+namespace {
+
+namespace asio = boost::asio;
+using Listing = Response (*)(const HttpRequest&, Services&, RequestRecord&);
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  // a trailing * stands for one or more characters
+  Listing listing;        // null: generate
+  bool needs_key = true;
+  bool quiet = false;  // a 200 of it is not logged: something polls it
+};
+
+constexpr std::array routes{
+    Route{"POST", "/v1/messages", nullptr},
+    Route{"POST", "/v1/messages/count_tokens", &count_tokens},
+    Route{"GET", "/v1/models", &list_models},
+    Route{"GET", "/v1/models/*", &show_model},
+    Route{"GET", "/health", &show_health, false, true},
+    Route{"GET", "/metrics", &show_metrics, true, true},
+    Route{"GET", "/incipit/entries", &list_entries, true, true},
+    Route{"POST", "/incipit/clock", &advance_clock},
+};
+
+// Paths of the hosted API that this gateway does not serve: said so rather than a bare "not found".
+constexpr std::array<std::string_view, 5> not_served{
+    "/v1/messages/batches", "/v1/files", "/v1/complete", "/v1/skills", "/v1/organizations"};
+
+bool matches(const Route& route, std::string_view path) {
+  if (route.path.back() != '*') return path == route.path;
+  const std::string_view stem = route.path.substr(0, route.path.size() - 1);
+  return path.size() > stem.size() && path.starts_with(stem);
+}
+
+bool is_below(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+// The verbs of a path, "GET, HEAD, OPTIONS"; empty for an unknown path.
+std::string allowed_verbs(std::string_view path) {
+  std::string verbs;
+  for (const Route& route : routes) {
+    if (!matches(route, path)) continue;
+    verbs += fmt::format("{}{}, ", route.method, route.method == "GET" ? ", HEAD" : "");
+  }
+  return verbs.empty() ? verbs : verbs + "OPTIONS";
+}
+
+// The route, or null when the verb is OPTIONS. Throws ApiError 404 for an unknown path.
+const Route* find_route(const HttpRequest& request, bool virtual_clock) {
+  for (const std::string_view folder : not_served) {
+    if (is_below(request.path, folder)) {
+      throw ApiError(
+          404, "not_found_error",
+          fmt::format("{} is part of the hosted API but not served by this gateway", request.path));
+    }
+  }
+  const std::string verbs = allowed_verbs(request.path);
+  if (verbs.empty() || (request.path == "/incipit/clock" && !virtual_clock)) {
+    throw ApiError(404, "not_found_error", fmt::format("no such path: {}", request.path));
+  }
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  for (const Route& route : routes) {
+    if (matches(route, request.path) && route.method == method) return &route;
+  }
+  return nullptr;
+}
+
+// What every request below /v1 must bring besides its key.
+void check_head(const HttpRequest& request) {
+  if (is_below(request.path, "/v1") && request.header("anthropic-version") == nullptr) {
+    throw invalid_request("anthropic-version: header is required");  // W-2
+  }
+  if (const std::string* encoding = request.header("content-encoding");
+      encoding != nullptr && *encoding != "identity") {
+    ApiError error = invalid_request(fmt::format(
+        "content-encoding: '{}' is not supported; send the body uncompressed", *encoding));
+    error.error_code = "request_body_encoding_unsupported";
+    throw error;
+  }
+}
+
+asio::awaitable<void> dispatch(const HttpRequest& request, Reply& reply, Services& services,
+                               RequestRecord& record, bool& quiet) {
+  const Route* route = find_route(request, services.virtual_clock);
+  if (route == nullptr) {
+    const std::string verbs = allowed_verbs(request.path);
+    Response response;
+    response.headers = {{"allow", verbs}};
+    if (request.method == "OPTIONS") {
+      response.status = 204;
+    } else {
+      const ApiError error(
+          405, "invalid_request_error",
+          fmt::format("{} is not possible on {}; use {}", request.method, request.path, verbs));
+      response = error_response(error, request.id);
+      response.headers.emplace_back("allow", verbs);
+      record.error = error.what();
+    }
+    record.status = response.status;
+    co_await reply.send(std::move(response));
+    co_return;
+  }
+  Scope scope;
+  if (route->needs_key) scope = services.keys.scope_of(request);
+  record.key_scope = fmt::format("{}/{}", scope.organization, scope.workspace);
+  check_head(request);
+  if (route->listing == nullptr) {
+    co_await generate(request, reply, services, scope, record);
+    co_return;
+  }
+  quiet = route->quiet;
+  Response response = route->listing(request, services, record);
+  if (is_below(request.path, "/v1")) add_account_headers(response, scope);
+  record.status = response.status;
+  co_await reply.send(std::move(response));
+}
+
+// How a dispatch ended. `gone`: nobody is left to answer.
+struct Outcome {
+  std::optional<ApiError> error;
+  bool gone = false;
+};
+
+// The one catch. Never throws, so that it can run beside a timer.
+asio::awaitable<Outcome> attempt(const HttpRequest& request, Reply& reply, Services& services,
+                                 RequestRecord& record, bool& quiet) {
+  Outcome outcome;
+  try {
+    co_await dispatch(request, reply, services, record, quiet);
+  } catch (const ApiError& error) {
+    outcome.error = error;
+  } catch (const PeerGone&) {
+    outcome.gone = true;
+  } catch (const boost::system::system_error& error) {
+    // Cancellation: the peer watch or the request's timer ended the coroutine.
+    outcome.gone = error.code() == asio::error::operation_aborted;
+    if (!outcome.gone) record.error = error.what();
+  } catch (const std::exception& error) {
+    record.error = error.what();
+  }
+  if (!record.error.empty() && !outcome.error && record.status != 405) {
+    outcome.error = ApiError(500, "api_error", "Internal server error");
+  }
+  co_return outcome;
+}
+
+}  // namespace
+
+asio::awaitable<void> serve(const HttpRequest& request, Reply& reply, Services& services) {
+  using asio::experimental::awaitable_operators::operator||;
+  RequestRecord record;
+  record.request_id = request.id;
+  record.method = request.method;
+  record.path = request.path;
+  bool quiet = false;
+  bool gone = false;
+  try {
+    asio::steady_timer timer(co_await asio::this_coro::executor, services.request_timeout);
+    auto ended = co_await (attempt(request, reply, services, record, quiet)
+                           || timer.async_wait(asio::experimental::as_tuple(asio::use_awaitable)));
+    Outcome outcome;
+    if (ended.index() == 0) {
+      outcome = std::get<0>(std::move(ended));
+    } else if (std::get<0>(std::get<1>(ended))) {
+      outcome.gone = true;  // the timer was cancelled from outside
+    } else {
+      outcome.error = ApiError(504, "timeout_error",
+                               fmt::format("the request took longer than {} s; raise "
+                                           "--request-timeout or ask for fewer tokens",
+                                           services.request_timeout.count() / 1000.0));
+    }
+    gone = outcome.gone;
+    if (outcome.error) {
+      record.status = outcome.error->status;
+      if (record.error.empty()) record.error = outcome.error->what();
+      if (reply.begun()) {
+        co_await reply.finish(AnthropicReply::error(*outcome.error, request.id));
+      } else {
+        co_await reply.send(error_response(*outcome.error, request.id));
+      }
+    }
+  } catch (const PeerGone&) {
+    gone = true;
+  } catch (const std::exception&) {
+    gone = true;  // cancelled while answering; or no memory is left to answer with
+  }
+  if (gone) record.status = 499;
+  services.metrics.count(record);
+  if (!quiet || record.status != 200) services.log.write(record);
+}
+
+Response error_response(const ApiError& error, std::string_view request_id) {
+  Response response;
+  response.status = error.status;
+  response.body = error_body(error, request_id);
+  if (error.retry_after) {
+    response.headers.emplace_back("retry-after", std::to_string(*error.retry_after));
+  }
+  const bool may_retry =
+      error.status == 408 || error.status == 409 || error.status == 429 || error.status >= 500;
+  if (!may_retry) response.headers.emplace_back("x-should-retry", "false");
+  return response;
+}
+
+void add_account_headers(Response& response, const Scope& scope) {
+  response.headers.emplace_back("anthropic-organization-id", scope.organization);
+  const std::string reset = utc_time(60);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> limits{
+      {{"requests", "100000"},
+       {"tokens", "120000000"},
+       {"input-tokens", "100000000"},
+       {"output-tokens", "20000000"}}};
+  for (const auto& [name, limit] : limits) {
+    const std::string stem = fmt::format("anthropic-ratelimit-{}-", name);
+    response.headers.emplace_back(stem + "limit", limit);
+    response.headers.emplace_back(stem + "remaining", limit);
+    response.headers.emplace_back(stem + "reset", reset);
+  }
+}
+
+}  // namespace incipit::gateway

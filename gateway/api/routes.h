@@ -1,0 +1,48 @@
+// Path and verb to the function that answers; key and version checks before it; the one catch.
+#pragma once
+
+#include "gateway/api/error.h"
+#include "gateway/api/exchange.h"
+#include "gateway/api/keys.h"
+#include "gateway/api/log.h"
+#include "gateway/api/metrics.h"
+#include "gateway/cache/ledger.h"
+#include "gateway/engine/engine.h"
+#include "gateway/prompt/chat_template.h"
+#include "gateway/prompt/tokenizer.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace incipit::gateway {
+
+// What answering needs. `main` owns it all; everything outlives the server.
+struct Services {
+  Engine& engine;
+  Ledger& ledger;
+  const Tokenizer& tokenizer;
+  const ChatTemplate& chat_template;
+  const ModelInfo& model;
+  Clock& clock;
+  const Keys& keys;
+  RequestLog& log;
+  Metrics& metrics;
+  bool virtual_clock = false;  // POST /incipit/clock exists
+  bool keep_billing_line = false;
+  std::chrono::milliseconds request_timeout{3'600'000};  // arrival to the end of the answer
+};
+
+// Answers one request, whatever happens, and logs it. Returns early when the peer is gone.
+boost::asio::awaitable<void> serve(const HttpRequest& request, Reply& reply, Services& services);
+
+// The error answer with the headers that clients act on (retry-after, x-should-retry).
+[[nodiscard]] Response error_response(const ApiError& error, std::string_view request_id);
+
+// Adds what every 2xx answer below /v1 carries: organization and the twelve rate-limit headers,
+// with limits so wide that nobody meets them. Source: anthropic-wire sections 3.2 and 12.
+void add_account_headers(Response& response, const Scope& scope);
+
+}  // namespace incipit::gateway

@@ -1,0 +1,133 @@
+// The program: flags, model, engine, ledger, server, signals. Owns everything.
+#include "gateway/api/config.h"
+#include "gateway/http/server.h"
+#include "gateway/model/checkpoint.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace incipit::gateway;  // the program is the gateway
+
+constexpr std::chrono::seconds grace{30};        // for running requests after a signal
+constexpr std::chrono::seconds ending_grace{3};  // for telling what is left that it ends
+
+void note(const std::string& text) {
+  fmt::print(stderr, "{}\n", text);
+}
+
+// Blocks until SIGINT or SIGTERM. From then on a second one ends the program at once.
+void wait_for_signal() {
+  asio::io_context context;
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  signals.async_wait([](const boost::system::error_code&, int) {});
+  context.run();
+  signals.clear();
+  const auto end_now = [](int) { std::_Exit(0); };
+  std::signal(SIGINT, end_now);
+  std::signal(SIGTERM, end_now);
+}
+
+ServerOptions server_options(const Config& config) {
+  ServerOptions options;
+  options.host = config.host;
+  options.port = static_cast<std::uint16_t>(config.port);
+  options.loopback_only = config.keys.empty();
+  options.max_connections = config.max_connections;
+  options.body_limit = config.body_limit;
+  return options;
+}
+
+void run(const Config& config) {
+  const auto began = std::chrono::steady_clock::now();
+  const Keys keys = config.keys.empty() ? Keys() : Keys(config.keys);
+  const std::unique_ptr<RequestLog> log = config.log.empty()
+                                              ? std::make_unique<RequestLog>()
+                                              : std::make_unique<RequestLog>(config.log);
+  auto bound = std::make_unique<Server>(server_options(config));  // a port in use is told first
+
+  const std::unique_ptr<Checkpoint> checkpoint = open_checkpoint(model_path(config.model));
+  const Tokenizer tokenizer(checkpoint->tokenizer());
+  const ChatTemplate chat_template(checkpoint->config(), checkpoint->tokenizer());
+  const std::unique_ptr<incipit::kernels::Backend> backend =
+      incipit::kernels::make_backend(config.backend, {.threads = config.threads, .max_isa = {}});
+  const std::unique_ptr<Model> model = load_model(*checkpoint, *backend, config.context);
+  const ModelInfo& info = model->info();
+
+  Clock clock;
+  Ledger ledger;
+  EngineOptions engine_options;
+  engine_options.kv_memory = config.kv_memory;
+  engine_options.max_queue = config.max_queue;
+  Engine engine(*model, clock, engine_options);
+  Metrics metrics;
+  Services services{engine, ledger, tokenizer, chat_template, info, clock, keys, *log, metrics};
+  services.virtual_clock = config.virtual_clock;
+  services.keep_billing_line = config.keep_billing_line;
+  services.request_timeout = std::chrono::seconds(config.request_timeout);
+
+  const std::unique_ptr<Server> server = std::move(bound);  // ends before what it uses
+  server->start(services);
+  const std::chrono::duration<double> loading = std::chrono::steady_clock::now() - began;
+  const auto blocks = static_cast<std::size_t>(engine.stats().blocks_total);
+  note(fmt::format("model    {} ({}, {} M parameters, {} chat format, context {})", info.name,
+                   info.architecture, (info.parameters + 500'000) / 1'000'000, chat_template.name(),
+                   info.context));
+  note(fmt::format("backend  {}", backend->description()));
+  note(fmt::format("kv       {} MiB for {} tokens",
+                   blocks * model->kv_block_bytes(engine_options.block_tokens) >> 20,
+                   blocks * static_cast<std::size_t>(engine_options.block_tokens)));
+  note(fmt::format("loaded   in {:.1f} s", loading.count()));
+  if (config.virtual_clock) note("clock    virtual: POST /incipit/clock moves it");
+  fmt::print("listening on {}\n", server->address());
+  std::fflush(stdout);
+
+  wait_for_signal();
+  note("stopping: running requests may end; a second signal ends at once");
+  server->stop_accepting();
+  if (!server->wait_until_idle(grace)) {
+    engine.cancel_all();
+    server->wait_until_idle(ending_grace);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error to handle, not an end
+  try {
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (!arguments.empty() && arguments.front() == "serve") {
+      arguments.erase(arguments.begin());
+    } else if (!arguments.empty() && !arguments.front().starts_with('-')) {
+      if (arguments.front() != "help") {
+        throw std::runtime_error(
+            fmt::format("unknown command '{}'; the command is serve", arguments.front()));
+      }
+      arguments = {"--help"};
+    }
+    const std::optional<Config> config = read_config(arguments);
+    if (!config) {
+      fmt::print("{}", help_text());
+      return 0;
+    }
+    run(*config);
+    return 0;
+  } catch (const std::exception& error) {
+    note(fmt::format("incipit-gateway: {}", error.what()));
+    return 2;
+  }
+}
