@@ -1,0 +1,292 @@
+// Messages, system and their content blocks. Source: anthropic-wire sections 4.1 and 5.
+#include "gateway/api/anthropic_body.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace incipit::gateway {
+namespace {
+
+// Every block type of a request. Types with a beta are unknown without it.
+struct BlockType {
+  std::string_view tag;
+  std::string_view beta;
+  bool markable = true;  // may carry cache_control
+};
+
+constexpr std::array block_types = {
+    BlockType{"bash_code_execution_tool_result", ""},
+    BlockType{"code_execution_tool_result", ""},
+    BlockType{"compaction", "compact-"},
+    BlockType{"container_upload", ""},
+    BlockType{"document", ""},
+    BlockType{"fallback", "server-side-fallback-", false},
+    BlockType{"image", ""},
+    BlockType{"mcp_tool_result", "mcp-client-"},
+    BlockType{"mcp_tool_use", "mcp-client-"},
+    BlockType{"redacted_thinking", "", false},
+    BlockType{"search_result", ""},
+    BlockType{"server_tool_use", ""},
+    BlockType{"text", ""},
+    BlockType{"text_editor_code_execution_tool_result", ""},
+    BlockType{"thinking", "", false},
+    BlockType{"tool_addition", "inline-tools-"},
+    BlockType{"tool_addition", "mid-conversation-tool-changes-"},
+    BlockType{"tool_removal", "inline-tools-"},
+    BlockType{"tool_removal", "mid-conversation-tool-changes-"},
+    BlockType{"tool_result", ""},
+    BlockType{"tool_search_tool_result", ""},
+    BlockType{"tool_use", ""},
+    BlockType{"web_fetch_tool_result", ""},
+    BlockType{"web_search_tool_result", ""},
+};
+
+constexpr std::array<std::string_view, 5> result_tags = {"document", "image", "search_result",
+                                                         "text", "tool_reference"};
+
+bool known(const BlockType& type, const Reading& reading) {
+  return type.beta.empty() || reading.has_beta(type.beta);
+}
+
+const BlockType& find_type(const std::string& tag, const std::string& path, Reading& reading) {
+  std::vector<std::string_view> expected;
+  for (const BlockType& type : block_types) {
+    if (!known(type, reading)) continue;
+    if (type.tag == tag) return type;
+    if (expected.empty() || expected.back() != type.tag) expected.push_back(type.tag);
+  }
+  reject_tag(path, tag, expected);
+}
+
+void refuse_block(const std::string& path, std::string_view tag, Reading& reading) {
+  reading.refuse(path,
+                 "`" + std::string(tag)
+                     + "` blocks are not supported: the model of this gateway takes text only");
+}
+
+// `citations` on a text block: an empty list or null says nothing, any other is an annotation that
+// a local model cannot read.
+void read_citations(Fields& fields, MessageRole role, Reading& reading) {
+  const JsonValue* value = fields.unless_null("citations");
+  if (value == nullptr) return;
+  const std::string path = fields.at("citations");
+  if (read_list(*value, path).empty()) return;
+  if (reading.context.version_2026_10_21 && role == MessageRole::user) {
+    throw invalid_request(path + ": citations are not permitted on text blocks in user messages");
+  }
+  reading.refuse(path, "citations are not supported yet by this gateway; leave them out");
+}
+
+// Also the blocks of `system`, whose paths carry no type.
+TextBlock read_text(const JsonValue& value, const std::string& path, MessageRole role,
+                    Reading& reading) {
+  Fields fields(value, path);
+  (void)fields.choice("type", {"text"});
+  TextBlock block;
+  block.text = read_string(fields.required("text"), fields.at("text"));
+  read_citations(fields, role, reading);
+  block.cache_control = read_cache_control(fields, reading);
+  fields.reject_others();
+  if (block.cache_control && block.text.empty()) {
+    throw invalid_request(path + ": cache_control cannot be set for empty text blocks");
+  }
+  return block;
+}
+
+void read_caller(Fields& fields, Reading& reading) {
+  const JsonValue* value = fields.unless_null("caller");
+  if (value == nullptr) return;
+  Fields caller(*value, fields.at("caller"));
+  const std::string& type = read_string(caller.required("type"), caller.at("type"));
+  if (type == "direct") return caller.reject_others();
+  if (!type.starts_with("code_execution_")) {
+    reject_tag(caller.path(), type,
+               {"code_execution_20250825", "code_execution_20260120", "code_execution_20260521",
+                "direct"});
+  }
+  const std::string& source = read_string(caller.required("tool_id"), caller.at("tool_id"));
+  reading.refuse(caller.path(), "source tool '" + shown(source) + "' not found");
+}
+
+void refuse_toolset(Fields& fields, Reading& reading) {
+  if (fields.unless_null("toolset_name") != nullptr) {
+    reading.refuse(fields.at("toolset_name"), "toolsets are not supported by this gateway");
+  }
+}
+
+ToolUseBlock read_tool_use(const JsonValue& value, const std::string& path, Reading& reading) {
+  Fields fields(value, path);
+  (void)fields.required("type");
+  ToolUseBlock block;
+  block.id = read_identifier(fields.required("id"), fields.at("id"), 0);
+  block.name = read_identifier(fields.required("name"), fields.at("name"), 128);
+  block.input = read_object(fields.required("input"), fields.at("input"));
+  read_caller(fields, reading);
+  refuse_toolset(fields, reading);
+  block.cache_control = read_cache_control(fields, reading);
+  fields.reject_others();
+  return block;
+}
+
+std::vector<TextBlock> read_result_content(const JsonValue& value, const std::string& path,
+                                           Reading& reading) {
+  std::vector<TextBlock> content;
+  if (value.is_string()) {
+    if (!value.as_string().empty()) content.push_back({value.as_string(), std::nullopt});
+    return content;
+  }
+  if (!value.is_array()) {
+    throw invalid_request(path + ": Input should be a valid string or list");
+  }
+  const JsonValue::Array& list = value.as_array();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string item = element(path, i);
+    Fields head(list[i], item);
+    const std::string& tag = read_string(head.required("type"), head.at("type"));
+    if (std::ranges::find(result_tags, std::string_view(tag)) == result_tags.end()) {
+      reject_tag(item, tag, {result_tags.begin(), result_tags.end()});
+    }
+    if (tag == "text") {
+      content.push_back(read_text(list[i], item + ".text", MessageRole::user, reading));
+      continue;
+    }
+    Fields fields(list[i], item + "." + tag);
+    (void)read_cache_control(fields, reading);
+    refuse_block(item, tag, reading);
+  }
+  return content;
+}
+
+ToolResultBlock read_tool_result(const JsonValue& value, const std::string& path,
+                                 Reading& reading) {
+  Fields fields(value, path);
+  (void)fields.required("type");
+  ToolResultBlock block;
+  block.tool_use_id = read_identifier(fields.required("tool_use_id"), fields.at("tool_use_id"), 0);
+  if (const JsonValue* content = fields.optional("content")) {
+    block.content = read_result_content(*content, fields.at("content"), reading);
+  }
+  if (const JsonValue* is_error = fields.optional("is_error")) {
+    block.is_error = read_boolean(*is_error, fields.at("is_error"));
+  }
+  refuse_toolset(fields, reading);
+  block.cache_control = read_cache_control(fields, reading);
+  fields.reject_others();
+  return block;
+}
+
+// A block of a kind that the local model cannot take. Thinking has few fields, so they are checked:
+// a marker on it is a common mistake with an error of its own (E-6).
+void read_foreign(const JsonValue& value, const BlockType& type, const std::string& base,
+                  Reading& reading) {
+  Fields fields(value, base + "." + std::string(type.tag));
+  if (type.tag == "thinking" || type.tag == "redacted_thinking") {
+    (void)fields.required("type");
+    if (type.tag == "thinking") {
+      (void)read_string(fields.required("thinking"), fields.at("thinking"));
+      (void)read_string(fields.required("signature"), fields.at("signature"));
+    } else {
+      (void)read_string(fields.required("data"), fields.at("data"));
+    }
+    fields.reject_others();
+    reading.refuse(base, "`" + std::string(type.tag)
+                             + "` blocks are not supported yet by this gateway; leave them out");
+    return;
+  }
+  if (type.markable) (void)read_cache_control(fields, reading);
+  refuse_block(base, type.tag, reading);
+}
+
+void read_block(const JsonValue& value, const std::string& base, Message& message,
+                Reading& reading) {
+  Fields head(value, base);
+  const std::string& tag = read_string(head.required("type"), head.at("type"));
+  const BlockType& type = find_type(tag, base, reading);
+  if (message.role == MessageRole::system && tag != "text") {
+    throw invalid_request(base + ": `" + tag + "` blocks cannot be in `system` messages");
+  }
+  const std::string path = base + "." + tag;
+  if (tag == "text") {
+    message.content.emplace_back(read_text(value, path, message.role, reading));
+  } else if (tag == "tool_use") {
+    message.content.emplace_back(read_tool_use(value, path, reading));
+    if (message.role != MessageRole::assistant) {
+      throw invalid_request(base + ": `tool_use` blocks can only be in `assistant` messages");
+    }
+  } else if (tag == "tool_result") {
+    message.content.emplace_back(read_tool_result(value, path, reading));
+    if (message.role != MessageRole::user) {
+      throw invalid_request(base + ": `tool_result` blocks can only be in `user` messages");
+    }
+  } else {
+    read_foreign(value, type, base, reading);
+  }
+}
+
+Message read_message(const JsonValue& value, const std::string& path, Reading& reading) {
+  Fields fields(value, path);
+  Message message;
+  const std::string& role = read_string(fields.required("role"), fields.at("role"));
+  if (role == "assistant") {
+    message.role = MessageRole::assistant;
+  } else if (role == "system") {
+    message.role = MessageRole::system;
+  } else if (role != "user") {
+    throw invalid_request(fields.at("role") + ": Input should be 'user' or 'assistant'");
+  }
+  const JsonValue& content = fields.required("content");
+  const std::string content_path = fields.at("content");
+  if (content.is_string()) {
+    if (!content.as_string().empty()) {
+      message.content.emplace_back(TextBlock{content.as_string(), std::nullopt});
+    }
+  } else if (content.is_array()) {
+    const JsonValue::Array& blocks = content.as_array();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      read_block(blocks[i], element(content_path, i), message, reading);
+    }
+  } else {
+    throw invalid_request(content_path + ": Input should be a valid string or list");
+  }
+  if (message.role == MessageRole::system && reading.has_beta("mid-conversation-system-clear-at-")
+      && fields.unless_null("clear_at") != nullptr) {
+    reading.refuse(fields.at("clear_at"), "not supported yet by this gateway");
+  }
+  fields.reject_others();
+  return message;
+}
+
+}  // namespace
+
+std::vector<TextBlock> read_system(const JsonValue& system, Reading& reading) {
+  std::vector<TextBlock> blocks;
+  if (system.is_string()) {
+    if (!system.as_string().empty()) blocks.push_back({system.as_string(), std::nullopt});
+    return blocks;
+  }
+  if (!system.is_array()) throw invalid_request("system: Input should be a valid string or list");
+  const JsonValue::Array& list = system.as_array();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    blocks.push_back(read_text(list[i], element("system", i), MessageRole::system, reading));
+  }
+  return blocks;
+}
+
+std::vector<Message> read_messages(const JsonValue& messages, Reading& reading) {
+  constexpr std::size_t limit = 100'000;
+  const JsonValue::Array& list = read_list(messages, "messages");
+  if (list.empty()) throw invalid_request("messages: at least one message is required");
+  if (list.size() > limit) {
+    throw invalid_request("messages: List should have at most " + std::to_string(limit)
+                          + " items after validation, not " + std::to_string(list.size()));
+  }
+  std::vector<Message> result;
+  result.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    result.push_back(read_message(list[i], element("messages", i), reading));
+  }
+  return result;
+}
+
+}  // namespace incipit::gateway

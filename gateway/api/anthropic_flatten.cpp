@@ -1,0 +1,262 @@
+#include "gateway/api/anthropic_flatten.h"
+
+#include "incipit/json.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace incipit::gateway {
+namespace {
+
+// Removes billing lines at the start of `text`; returns how many.
+int strip_billing_lines(std::string& text) {
+  constexpr std::string_view prefix = "x-anthropic-billing-header:";
+  std::size_t at = 0;
+  int lines = 0;
+  while (std::string_view(text).substr(at).starts_with(prefix)) {
+    ++lines;
+    at = std::min(text.find('\n', at), text.size());
+    at = std::min(text.find_first_not_of("\r\n", at), text.size());
+  }
+  text.erase(0, at);
+  return lines;
+}
+
+Item text_item(Section section, Role role, std::string text) {
+  Item item;
+  item.section = section;
+  item.role = role;
+  item.kind = ItemKind::text;
+  item.text = std::move(text);
+  JsonWriter(item.key_bytes)
+      .begin_object()
+      .key(role == Role::user        ? "user"
+           : role == Role::assistant ? "assistant"
+                                     : "system")
+      .string(item.text)
+      .end_object();
+  return item;
+}
+
+Item tool_item(const Tool& tool) {
+  Item item;
+  item.section = Section::tools;
+  item.role = Role::system;
+  item.kind = ItemKind::tool;
+  item.name = tool.name;
+  item.schema = tool.input_schema.minified();
+  item.text = tool.description.value_or("");
+  JsonWriter key(item.key_bytes);
+  key.begin_object().key("tool").string(tool.name).key("description");
+  if (tool.description) {
+    key.string(*tool.description);
+  } else {
+    key.null();
+  }
+  key.key("input_schema").raw(item.schema).key("input_examples").begin_array();
+  for (const JsonValue& example : tool.input_examples) {
+    const std::string json = example.minified();
+    key.raw(json);
+    // Templates have no place for examples of their own.
+    item.text += (item.text.empty() ? "Example input: " : "\nExample input: ") + json;
+  }
+  key.end_array().end_object();
+  return item;
+}
+
+Item call_item(const ToolUseBlock& call) {
+  Item item;
+  item.role = Role::assistant;
+  item.kind = ItemKind::tool_use;
+  item.id = call.id;
+  item.name = call.name;
+  item.text = call.input.minified();
+  JsonWriter(item.key_bytes)
+      .begin_object()
+      .key("tool_use")
+      .string(call.id)
+      .key("name")
+      .string(call.name)
+      .key("input")
+      .raw(item.text)
+      .end_object();
+  return item;
+}
+
+Item result_item(const ToolResultBlock& result) {
+  Item item;
+  item.role = Role::user;
+  item.kind = ItemKind::tool_result;
+  item.id = result.tool_use_id;
+  item.is_error = result.is_error;
+  JsonWriter key(item.key_bytes);
+  key.begin_object().key("tool_result").string(result.tool_use_id).key("is_error");
+  key.boolean(result.is_error).key("content").begin_array();
+  for (const TextBlock& block : result.content) {
+    key.string(block.text);
+    if (&block != &result.content.front()) item.text += '\n';
+    item.text += block.text;
+  }
+  key.end_array().end_object();
+  return item;
+}
+
+Role role_of(MessageRole role) {
+  switch (role) {
+    case MessageRole::assistant:
+      return Role::assistant;
+    case MessageRole::system:
+      return Role::system;
+    case MessageRole::user:
+      break;
+  }
+  return Role::user;
+}
+
+class Flattener {
+ public:
+  explicit Flattener(bool keep_billing_line) : keep_billing_line_(keep_billing_line) {}
+
+  void add_tools(const std::vector<Tool>& tools) {
+    for (std::size_t i = 0; i < tools.size(); ++i) {
+      if (tools[i].defer_loading) continue;
+      result_.items.push_back(tool_item(tools[i]));
+      mark(tools[i].cache_control, "tools." + std::to_string(i));
+    }
+  }
+
+  void add_system(const std::vector<TextBlock>& system) {
+    for (std::size_t i = 0; i < system.size(); ++i) {
+      std::string text = system[i].text;
+      const int dropped = keep_billing_line_ ? 0 : strip_billing_lines(text);
+      result_.dropped_billing_lines += dropped;
+      const bool gone = dropped > 0 && text.empty();
+      if (!gone) {
+        result_.items.push_back(text_item(Section::system, Role::system, std::move(text)));
+      }
+      mark(system[i].cache_control, "system." + std::to_string(i));
+    }
+  }
+
+  void add_messages(const std::vector<Message>& messages) {
+    int turn = -1;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (i == 0 || messages[i].role != messages[i - 1].role) ++turn;
+      const auto& content = messages[i].content;
+      for (std::size_t j = 0; j < content.size(); ++j) {
+        Item item = item_of(content[j], role_of(messages[i].role));
+        item.turn = turn;
+        result_.items.push_back(std::move(item));
+        add_markers(content[j], i, j);
+      }
+    }
+  }
+
+  Flattened take() { return std::move(result_); }
+
+ private:
+  static Item item_of(const ContentBlock& block, Role role) {
+    if (const auto* text = std::get_if<TextBlock>(&block)) {
+      return text_item(Section::messages, role, text->text);
+    }
+    if (const auto* call = std::get_if<ToolUseBlock>(&block)) return call_item(*call);
+    return result_item(std::get<ToolResultBlock>(block));
+  }
+
+  void add_markers(const ContentBlock& block, std::size_t message, std::size_t place) {
+    const auto path = [&] {
+      return "messages." + std::to_string(message) + ".content." + std::to_string(place);
+    };
+    if (const auto* outer = std::get_if<ToolResultBlock>(&block)) {
+      for (std::size_t i = 0; i < outer->content.size(); ++i) {
+        if (!outer->content[i].cache_control) continue;
+        mark(outer->content[i].cache_control, path() + ".content." + std::to_string(i));
+      }
+    }
+    std::visit(
+        [&](const auto& any) {
+          if (any.cache_control) mark(any.cache_control, path());
+        },
+        block);
+  }
+
+  void mark(const std::optional<CacheControl>& control, std::string path) {
+    if (!control) return;
+    std::optional<std::size_t> last;
+    if (!result_.items.empty()) last = result_.items.size() - 1;
+    result_.markers.push_back({last, std::move(path), control->ttl});
+  }
+
+  bool keep_billing_line_;
+  Flattened result_;
+};
+
+std::string_view name_of(Effort effort) {
+  constexpr std::array<std::string_view, 5> names = {"low", "medium", "high", "xhigh", "max"};
+  return names[static_cast<std::size_t>(effort)];
+}
+
+// auto and none differ only if there is a tool to call.
+std::string_view choice_of(const MessageRequest& request) {
+  if (request.tools.empty()) return "none";
+  if (!request.tool_choice) return "auto";
+  constexpr std::array<std::string_view, 4> names = {"auto", "any", "tool", "none"};
+  return names[static_cast<std::size_t>(request.tool_choice->type)];
+}
+
+std::string thinking_of(const MessageRequest& request, const ModelTraits& traits) {
+  if (!request.thinking) return traits.thinks_by_default ? "adaptive" : "disabled";
+  switch (request.thinking->type) {
+    case Thinking::Type::adaptive:
+      return "adaptive";
+    case Thinking::Type::enabled:
+      return "enabled " + std::to_string(request.thinking->budget_tokens);
+    case Thinking::Type::between_tools:
+      return "between_tools";
+    case Thinking::Type::disabled:
+      break;
+  }
+  return "disabled";
+}
+
+}  // namespace
+
+Flattened flatten(const MessageRequest& request, bool keep_billing_line) {
+  Flattener flattener(keep_billing_line);
+  flattener.add_tools(request.tools);
+  flattener.add_system(request.system);
+  flattener.add_messages(request.messages);
+  return flattener.take();
+}
+
+void describe_settings(const MessageRequest& request, const std::string& model,
+                       const ModelTraits& traits, Conversation& conversation) {
+  conversation.model = model;
+  conversation.key_before_tools = model;
+  JsonWriter before_system(conversation.key_before_system);
+  before_system.begin_object().key("output_format");
+  if (request.output_format) {
+    request.output_format->write(before_system);
+  } else {
+    before_system.null();
+  }
+  before_system.end_object();
+  const ToolChoice choice = request.tool_choice.value_or(ToolChoice{});
+  JsonWriter(conversation.key_before_messages)
+      .begin_object()
+      .key("tool_choice")
+      .string(choice_of(request))
+      .key("name")
+      .string(choice.name)
+      .key("disable_parallel_tool_use")
+      .boolean(choice.disable_parallel_tool_use)
+      .key("thinking")
+      .string(thinking_of(request, traits))
+      .key("effort")
+      .string(name_of(request.effort.value_or(traits.default_effort)))
+      .end_object();
+}
+
+}  // namespace incipit::gateway

@@ -1,0 +1,94 @@
+#include "gateway/api/anthropic_request.h"
+
+#include "gateway/api/anthropic_body.h"
+#include "gateway/api/anthropic_caching.h"
+#include "gateway/api/anthropic_flatten.h"
+#include "gateway/api/anthropic_rules.h"
+#include "incipit/json.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <utility>
+
+namespace incipit::gateway {
+namespace {
+
+JsonValue parse_body(std::string_view body) {
+  try {
+    return JsonValue::parse(body);
+  } catch (const ParseError& error) {
+    throw invalid_request("The request body is not valid JSON: " + std::string(error.what())
+                          + ": line " + std::to_string(error.line) + " column "
+                          + std::to_string(error.column) + " (char "
+                          + std::to_string(error.character) + ")");
+  }
+}
+
+std::uint64_t fresh_seed() {
+  thread_local std::mt19937_64 generator{(static_cast<std::uint64_t>(std::random_device{}()) << 32U)
+                                         ^ std::random_device{}()};
+  return generator();
+}
+
+Sampling sampling_of(const MessageRequest& request) {
+  Sampling sampling;
+  sampling.temperature = static_cast<float>(request.temperature.value_or(1.0));
+  sampling.top_p = static_cast<float>(request.top_p.value_or(1.0));
+  sampling.top_k = static_cast<int>(
+      std::min<std::int64_t>(request.top_k.value_or(0), std::numeric_limits<int>::max()));
+  // Greedy requests keep one seed, so that equal requests are equal all through.
+  if (sampling.temperature > 0) sampling.seed = fresh_seed();
+  return sampling;
+}
+
+void fill_reply_settings(const MessageRequest& request, Conversation& conversation) {
+  conversation.continues_assistant = conversation.items.back().section == Section::messages
+                                     && conversation.items.back().role == Role::assistant;
+  const ToolChoice choice = request.tool_choice.value_or(ToolChoice{});
+  conversation.may_call_tools = !request.tools.empty() && choice.type != ToolChoice::Type::none;
+  conversation.parallel_tool_calls = !choice.disable_parallel_tool_use;
+  conversation.max_tokens =
+      static_cast<int>(std::min<std::int64_t>(request.max_tokens, std::numeric_limits<int>::max()));
+  conversation.sampling = sampling_of(request);
+  conversation.stop_sequences = request.stop_sequences;
+}
+
+MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestContext& context) {
+  Reading reading{context, std::nullopt};
+  const MessageRequest request = read_body(parse_body(body), endpoint, reading);
+  const auto model = resolve_model(request.model, context.local_model);
+  if (!model) throw ApiError(404, "not_found_error", "model: " + shown(request.model));
+  if (reading.refusal) throw *reading.refusal;
+
+  const ModelTraits traits = model_traits(*model);
+  check_thinking(request, traits);
+  check_tools(request, traits);
+  if (endpoint == Endpoint::messages) check_max_tokens(request, *model);
+  check_sampling(request, traits);
+  check_messages(request, traits);
+  Flattened prompt = flatten(request, context.keep_billing_line);
+  place_markers(prompt, request.cache_control);
+  check_local_limits(request, context);
+
+  MessagesRequest result;
+  result.model = *model;
+  result.stream = request.stream;
+  result.dropped_billing_lines = prompt.dropped_billing_lines;
+  describe_settings(request, *model, traits, result.conversation);
+  result.conversation.items = std::move(prompt.items);
+  fill_reply_settings(request, result.conversation);
+  return result;
+}
+
+}  // namespace
+
+MessagesRequest parse_messages(std::string_view body, const RequestContext& context) {
+  return parse(body, Endpoint::messages, context);
+}
+
+MessagesRequest parse_count_tokens(std::string_view body, const RequestContext& context) {
+  return parse(body, Endpoint::count_tokens, context);
+}
+
+}  // namespace incipit::gateway

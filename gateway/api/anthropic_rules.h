@@ -1,0 +1,29 @@
+// What the values of a request must fulfil together, given the model. Each function throws
+// ApiError. Source: anthropic-wire sections 4, 6.4, 7, 8; anthropic-cache-semantics sections 15
+// and 18.
+#pragma once
+
+#include "gateway/api/anthropic_request.h"
+#include "gateway/api/anthropic_traits.h"
+#include "incipit/anthropic.h"
+
+namespace incipit::gateway {
+
+// Roles in order, content not empty, prefill, and each tool_use answered (4.1, 4.2).
+void check_messages(const MessageRequest& request, const ModelTraits& traits);
+
+// max_tokens against the model's cap and against what a pre-warming request may contain (C-90).
+void check_max_tokens(const MessageRequest& request, const std::string& model);
+
+void check_sampling(const MessageRequest& request, const ModelTraits& traits);
+
+// Names, deferral, and tool_choice against tools, model and thinking.
+void check_tools(const MessageRequest& request, const ModelTraits& traits);
+
+// Thinking and effort against the model; then that this gateway does not think.
+void check_thinking(const MessageRequest& request, const ModelTraits& traits);
+
+// What is valid and only this gateway or its model cannot do.
+void check_local_limits(const MessageRequest& request, const RequestContext& context);
+
+}  // namespace incipit::gateway
