@@ -77,17 +77,21 @@ def tokenize(reader: GGUFReader, text: str) -> list[int]:
         return start
 
     scores = meta("scores")
-    user_defined = [piece for piece, kind in zip(pieces, meta("token_type")) if kind == 4]
+    user_defined = {piece for piece, kind in zip(pieces, meta("token_type")) if kind == 4}
 
     def by_score(left: str, right: str):
         at = ids.get(left + right)
         return None if at is None else -scores[at]
 
-    # User-defined pieces are cut out first, the longest that fits; the rest is merged.
+    # User-defined pieces (runs of blanks, spelled with blanks) are cut out first, the longest that
+    # fits; the rest is merged.
     longest_first = sorted(user_defined, key=len, reverse=True)
     cuts = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")")
-    for part in cuts.split(text.replace(" ", "▁")):
-        for symbol in [part] if part in ids else merge(list(part), by_score):
+    for part in cuts.split(text):
+        if part in user_defined:
+            start.append(ids[part])
+            continue
+        for symbol in merge(list(part.replace(" ", "▁")), by_score):
             byte_pieces = [f"<0x{byte:02X}>" for byte in symbol.encode()]
             start += [ids[piece] for piece in ([symbol] if symbol in ids else byte_pieces)]
     return start
