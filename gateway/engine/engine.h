@@ -2,23 +2,24 @@
 // Everything reaches it through `submit`; everything leaves it through the returned stream.
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
-#include <memory>
-#include <optional>
-
 #include "gateway/clock.h"
 #include "gateway/engine/generation.h"
 #include "gateway/engine/token_stream.h"
 #include "gateway/model/model.h"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+#include <optional>
 
 namespace incipit::gateway {
 
 struct EngineOptions {
   std::size_t kv_memory = 0;  // bytes for KV blocks; 0 = enough for two full contexts
   int block_tokens = 64;
-  int token_budget = 512;     // rows per step: decodes first, the rest prefill chunks
-  int max_running = 64;       // sequences admitted at once
-  int max_queue = 256;        // requests waiting beyond them
+  int token_budget = 512;  // rows per step: decodes first, the rest prefill chunks
+  int max_running = 64;    // sequences admitted at once
+  int max_queue = 256;     // requests waiting beyond them
 };
 
 class Engine {

@@ -1,12 +1,12 @@
 // What goes into the engine and what comes out: tokens only, no text and no wire words.
 #pragma once
 
+#include "gateway/cache/ledger.h"
+#include "gateway/model/model.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "gateway/cache/ledger.h"
-#include "gateway/model/model.h"
 
 namespace incipit::gateway {
 
@@ -18,8 +18,8 @@ struct Sampling {
 };
 
 struct GenerationRequest {
-  std::vector<std::int32_t> tokens;       // the prompt; not empty, shorter than the context
-  int max_tokens = 0;                     // 0 = prefill only (pre-warming)
+  std::vector<std::int32_t> tokens;  // the prompt; not empty, shorter than the context
+  int max_tokens = 0;                // 0 = prefill only (pre-warming)
   Sampling sampling;
   std::vector<std::int32_t> stop_tokens;  // end of turn; not delivered
   Digest salt{};                          // isolates KV: equal salts may share blocks
