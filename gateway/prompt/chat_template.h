@@ -2,14 +2,14 @@
 // file at load.
 #pragma once
 
+#include "gateway/model/checkpoint.h"
+#include "gateway/prompt/conversation.h"
+#include "gateway/prompt/tokenizer.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "gateway/model/checkpoint.h"
-#include "gateway/prompt/conversation.h"
-#include "gateway/prompt/tokenizer.h"
 
 namespace incipit::gateway {
 
@@ -32,10 +32,10 @@ class ChatTemplate {
   [[nodiscard]] bool supports_tools() const;
 
   // The whole prompt in order: tools, system, messages, then the opening of the assistant's turn
-  // (or the unfinished assistant turn). Exactly one fragment per item has `ends_item`. The closing of
-  // a turn and the opening of the next belong to the last item of the turn, so that the last item
-  // ends where the prompt ends. Text before an item's end never depends on a later item, except
-  // that: whether the item is the last of its turn.
+  // (or the unfinished assistant turn). Exactly one fragment per item has `ends_item`. The closing
+  // of a turn and the opening of the next belong to the last item of the turn, so that the last
+  // item ends where the prompt ends. Text before an item's end never depends on a later item,
+  // except that: whether the item is the last of its turn.
   [[nodiscard]] std::vector<Fragment> render(const Conversation& conversation) const;
 
   // Tokens that end the assistant's turn.

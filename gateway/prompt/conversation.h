@@ -2,13 +2,13 @@
 // free of wire words. Made by `gateway/api`, consumed by `encode`.
 #pragma once
 
+#include "gateway/engine/generation.h"
+#include "incipit/usage.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "gateway/engine/generation.h"
-#include "incipit/usage.h"
 
 namespace incipit::gateway {
 
@@ -21,14 +21,14 @@ struct Item {
   Section section = Section::messages;
   Role role = Role::user;
   ItemKind kind = ItemKind::text;
-  int turn = 0;            // messages only: items of one turn are consecutive and share this number
-  std::string text;        // text: the text · tool: description · tool_use: input JSON ·
-                           // tool_result: its text
-  std::string name;        // tool and tool_use: the tool's name
-  std::string id;          // tool_use: its id · tool_result: the id it answers
-  std::string schema;      // tool: input_schema JSON, as received, minified
-  bool is_error = false;   // tool_result
-  std::string key_bytes;   // what identifies the content for C-2 (no cache_control in it)
+  int turn = 0;           // messages only: items of one turn are consecutive and share this number
+  std::string text;       // text: the text · tool: description · tool_use: input JSON ·
+                          // tool_result: its text
+  std::string name;       // tool and tool_use: the tool's name
+  std::string id;         // tool_use: its id · tool_result: the id it answers
+  std::string schema;     // tool: input_schema JSON, as received, minified
+  bool is_error = false;  // tool_result
+  std::string key_bytes;  // what identifies the content for C-2 (no cache_control in it)
   std::optional<Ttl> marker;
 };
 

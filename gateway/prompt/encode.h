@@ -1,13 +1,13 @@
 // Conversation to tokens and boundaries, in one pass.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "gateway/cache/prefix_key.h"
 #include "gateway/prompt/chat_template.h"
 #include "gateway/prompt/conversation.h"
 #include "gateway/prompt/tokenizer.h"
+
+#include <cstdint>
+#include <vector>
 
 namespace incipit::gateway {
 
@@ -17,7 +17,7 @@ struct EncodedPrompt {
 };
 
 // Text is tokenised item by item, so the tokens up to a boundary never depend on what follows it.
-[[nodiscard]] EncodedPrompt encode(const Conversation& conversation, const ChatTemplate& chat_template,
-                                   const Tokenizer& tokenizer);
+[[nodiscard]] EncodedPrompt encode(const Conversation& conversation,
+                                   const ChatTemplate& chat_template, const Tokenizer& tokenizer);
 
 }  // namespace incipit::gateway

@@ -2,25 +2,25 @@
 // recognised in the family's own format.
 #pragma once
 
+#include "gateway/prompt/chat_template.h"
+#include "gateway/prompt/conversation.h"
+#include "gateway/prompt/tokenizer.h"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "gateway/prompt/chat_template.h"
-#include "gateway/prompt/conversation.h"
-#include "gateway/prompt/tokenizer.h"
-
 namespace incipit::gateway {
 
 struct Piece {
   enum class Kind : std::uint8_t {
     text_start,
-    text,       // `text`: more of the current text block
-    tool_start, // `name`
-    tool_input, // `text`: more of the input JSON; all pieces of a block join to one JSON object
-    stop,       // the current block ends
+    text,        // `text`: more of the current text block
+    tool_start,  // `name`
+    tool_input,  // `text`: more of the input JSON; all pieces of a block join to one JSON object
+    stop,        // the current block ends
   };
   Kind kind = Kind::text;
   std::string text;
