@@ -1,5 +1,6 @@
 #include "gateway/api/anthropic_traits.h"
 
+#include <algorithm>
 #include <cctype>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@ std::optional<Generation> generation(std::string_view model) {
   std::vector<int> numbers;
   std::size_t at = prefix.size();
   while (at <= model.size()) {
-    const std::size_t end = std::min(model.find('-', at), model.size());
+    const std::size_t end = std::min(model.find_first_of("-@:.", at), model.size());
     const std::string_view part = model.substr(at, end - at);
     at = end + 1;
     if (part.size() == 1 && std::isdigit(static_cast<unsigned char>(part[0])) != 0) {

@@ -1,0 +1,121 @@
+// Damaged bodies end in an ApiError or parse; nothing else may happen. Worth most under sanitizers.
+#include "request_bodies.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace incipit::gateway {
+namespace {
+
+std::vector<std::string> valid_bodies() {
+  std::vector<std::string> bodies;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(INCIPIT_TEST_DATA) + "/wire")) {
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    bodies.push_back(text.str());
+  }
+  return bodies;
+}
+
+// True if it parsed.
+bool survives(std::string_view body, const RequestContext& context) {
+  try {
+    (void)parse_messages(body, context);
+    return true;
+  } catch (const ApiError& error) {
+    CHECK((error.status == 400 || error.status == 404));
+    CHECK(*error.what() != '\0');
+    return false;
+  }
+}
+
+TEST_CASE("every stored body parses") {
+  const auto bodies = valid_bodies();
+  CHECK(bodies.size() >= 3);
+  for (const std::string& body : bodies) {
+    CAPTURE(body);
+    CHECK(complaint(body, with_beta("prompt-caching-scope-2026-01-05")).empty());
+  }
+}
+
+TEST_CASE("every truncation of a body is refused as JSON") {
+  const RequestContext context = with_beta("prompt-caching-scope-2026-01-05");
+  for (const std::string& body : valid_bodies()) {
+    const std::size_t end = body.find_last_of('}');
+    for (std::size_t length = 0; length <= end; ++length) {
+      CHECK(complaint(std::string_view(body).substr(0, length), context)
+                .starts_with("The request body is not valid JSON: "));
+    }
+  }
+}
+
+TEST_CASE("flipped, removed and repeated bytes never do worse than an error") {
+  const RequestContext context = with_beta("prompt-caching-scope-2026-01-05");
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t limit) { return random() % limit; };
+  int parsed = 0;
+  int refused = 0;
+  for (const std::string& body : valid_bodies()) {
+    for (int round = 0; round < 4000; ++round) {
+      std::string damaged = body;
+      for (std::size_t hit = 0; hit < 1 + below(3); ++hit) {
+        const std::size_t at = below(damaged.size());
+        switch (below(4)) {
+          case 0:
+            damaged[at] = static_cast<char>(below(256));
+            break;
+          case 1:
+            damaged.erase(at, 1 + below(8));
+            break;
+          case 2:
+            damaged.insert(at, damaged.substr(below(damaged.size()), below(40)));
+            break;
+          default:
+            damaged[at] = "{}[]\",:0-n\\"[below(11)];
+            break;
+        }
+        if (damaged.empty()) damaged = "{";
+      }
+      (survives(damaged, context) ? parsed : refused) += 1;
+    }
+  }
+  // Both outcomes must have been seen, or the damage was of one kind only.
+  CHECK(parsed > 100);
+  CHECK(refused > 1000);
+}
+
+TEST_CASE("values of every kind in every place never do worse than an error") {
+  const std::vector<std::string> values = {"null",  "true", "-1",   "1e999", "\"\"",
+                                           "\"x\"", "[]",   "[[]]", "{}",    "{\"type\":\"text\"}"};
+  const std::vector<std::string> names = {
+      "model",        "max_tokens", "messages",      "system",        "stream",    "stop_sequences",
+      "temperature",  "top_p",      "top_k",         "metadata",      "tools",     "tool_choice",
+      "thinking",     "speed",      "output_config", "cache_control", "container", "diagnostics",
+      "service_tier", "thread",     "inference_geo"};
+  for (const std::string& name : names) {
+    for (const std::string& value : values) {
+      // Of duplicate keys the last counts, so this replaces a field of the valid body.
+      (void)survives(fields("\"" + name + "\":" + value), older_version());
+    }
+  }
+}
+
+TEST_CASE("deep nesting is refused") {
+  const std::string deep(100'000, '[');
+  CHECK(complaint(deep).find("nested deeper than 200 levels") != std::string::npos);
+  std::string schema = "{}";
+  for (int i = 0; i < 300; ++i)
+    schema = "{\"a\":" + schema + "}";
+  CHECK(complaint(fields("\"metadata\":" + schema)).find("nested deeper than 200 levels")
+        != std::string::npos);
+}
+
+}  // namespace
+}  // namespace incipit::gateway
