@@ -225,7 +225,7 @@ std::optional<Config> read_config(const std::vector<std::string>& arguments) {
 
 std::string_view help_text() {
   return R"(usage: incipit serve [flags]      a local Messages API with prompt caching
-  --model NAME         default (SmolLM2-135M), gemma3-270m, tiny (random weights),
+  --model NAME         default (SmolLM2-135M), gemma3-270m, tiny (random),
                        or a GGUF file or safetensors directory
   --host ADDRESS       where to listen, 127.0.0.1; elsewhere needs --keys
   --port N             8787; 0 = a free one

@@ -58,6 +58,8 @@ class Reply {
 
   // A head was handed over, so the status is decided.
   [[nodiscard]] virtual bool begun() const = 0;
+  // All of it was handed over.
+  [[nodiscard]] virtual bool complete() const = 0;
 };
 
 // "a%20b+c" to "a b+c"; a broken escape stays as it is.

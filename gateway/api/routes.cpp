@@ -112,7 +112,6 @@ asio::awaitable<void> dispatch(const HttpRequest& request, Reply& reply, Service
           fmt::format("{} is not possible on {}; use {}", request.method, request.path, verbs));
       response = error_response(error, request.id);
       response.headers.emplace_back("allow", verbs);
-      record.error = error.what();
     }
     record.status = response.status;
     co_await reply.send(std::move(response));
@@ -149,15 +148,15 @@ asio::awaitable<Outcome> attempt(const HttpRequest& request, Reply& reply, Servi
     outcome.error = error;
   } catch (const PeerGone&) {
     outcome.gone = true;
-  } catch (const boost::system::system_error& error) {
-    // Cancellation: the peer watch or the request's timer ended the coroutine.
-    outcome.gone = error.code() == asio::error::operation_aborted;
-    if (!outcome.gone) record.error = error.what();
   } catch (const std::exception& error) {
-    record.error = error.what();
-  }
-  if (!record.error.empty() && !outcome.error && record.status != 405) {
     outcome.error = ApiError(500, "api_error", "Internal server error");
+    if (record.error.empty()) record.error = error.what();
+  }
+  // The peer watch or the request's timer ended the coroutine: what was thrown only says so.
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) {
+    outcome = {std::nullopt, true};
+    record.error.clear();
   }
   co_return outcome;
 }
@@ -188,7 +187,7 @@ asio::awaitable<void> serve(const HttpRequest& request, Reply& reply, Services& 
                                            services.request_timeout.count() / 1000.0));
     }
     gone = outcome.gone;
-    if (outcome.error) {
+    if (outcome.error && !gone && !reply.complete()) {
       record.status = outcome.error->status;
       if (record.error.empty()) record.error = outcome.error->what();
       if (reply.begun()) {

@@ -30,13 +30,10 @@ class ReplyWriter final : public Reply {
 
   [[nodiscard]] bool begun() const override { return begun_; }
 
+  [[nodiscard]] bool complete() const override { return complete_; }
+
   // The reply is complete and the connection may carry another request.
   [[nodiscard]] bool can_continue() const { return complete_ && framing_.keep_alive; }
-
-  [[nodiscard]] bool complete() const { return complete_; }
-
-  // This is the connection's last reply. Has an effect only before the head is out.
-  void close_after() { framing_.keep_alive = false; }
 
  private:
   [[nodiscard]] std::string head(const Response& response) const;

@@ -1,0 +1,291 @@
+// Paths, verbs, keys, versions, and the endpoints that only tell.
+#include "incipit/json.h"
+#include "tests/support/loopback_gateway.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace incipit::gateway;
+using namespace incipit::gateway::testing;
+using incipit::JsonValue;
+
+namespace {
+
+constexpr std::string_view keys =
+    "# who may\n"
+    "key-alice org-1 ws-1\n"
+    "key-bob   org-1 ws-1\n"
+    "key-carol org-1 ws-2\n";
+
+GatewaySetup with_keys() {
+  GatewaySetup setup;
+  setup.keys = keys;
+  return setup;
+}
+
+std::string error_message(const Answer& answer) {
+  return JsonValue::parse(answer.body).find("error")->find("message")->as_string();
+}
+
+std::vector<std::string> ids(const Answer& answer) {
+  std::vector<std::string> found;
+  const JsonValue page = JsonValue::parse(answer.body);
+  for (const JsonValue& model : page.find("data")->as_array()) {
+    found.push_back(model.find("id")->as_string());
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("an unknown path is 404 and a wrong verb 405 with what is allowed") {
+  const LoopbackGateway gateway;
+  const Answer unknown = ask(gateway, get("/v1/nothing"));
+  CHECK(unknown.status == 404);
+  CHECK(unknown.body.find("\"type\":\"not_found_error\"") != std::string::npos);
+  CHECK(unknown.header("x-should-retry") == "false");
+
+  const Answer wrong = ask(gateway, get("/v1/messages"));
+  CHECK(wrong.status == 405);
+  CHECK(wrong.header("allow") == "POST, OPTIONS");
+  CHECK(wrong.body.find("\"type\":\"invalid_request_error\"") != std::string::npos);
+  CHECK(ask(gateway, post("/v1/models", "{}")).header("allow") == "GET, HEAD, OPTIONS");
+}
+
+TEST_CASE("paths of the hosted API that are not served say so") {
+  const LoopbackGateway gateway;
+  for (const std::string_view path :
+       {"/v1/messages/batches", "/v1/messages/batches/msgbatch_1", "/v1/files", "/v1/complete"}) {
+    const Answer answer = ask(gateway, get(path));
+    CHECK(answer.status == 404);
+    CHECK(error_message(answer).find("not served by this gateway") != std::string::npos);
+  }
+}
+
+TEST_CASE("the query beta=true is ignored") {
+  const LoopbackGateway gateway;
+  CHECK(ask(gateway, post("/v1/messages?beta=true", message("Hi", 1, false))).status == 200);
+}
+
+TEST_CASE("the version header is required below /v1 and its value is not") {
+  const LoopbackGateway gateway;
+  const Answer without = ask(gateway, "GET /v1/models HTTP/1.1\r\nhost: a\r\n\r\n");
+  CHECK(without.status == 400);
+  CHECK(error_message(without) == "anthropic-version: header is required");
+  for (const std::string version : {"2023-06-01", "2026-10-21", "2031-01-01"}) {
+    CHECK(ask(gateway,
+              "GET /v1/models HTTP/1.1\r\nhost: a\r\nanthropic-version: " + version + "\r\n\r\n")
+              .status
+          == 200);
+  }
+}
+
+TEST_CASE("the newest version's rules hold for an unknown version") {
+  const LoopbackGateway gateway;
+  const std::string body = R"({"model":"claude-sonnet-4-6","max_tokens":1,"temperature":0,)"
+                           R"("messages":[{"role":"user","content":"Hi"}]})";
+  const auto status = [&](const std::string& version) {
+    return ask(gateway, "POST /v1/messages HTTP/1.1\r\nhost: a\r\nanthropic-version: " + version
+                            + "\r\ncontent-length: " + std::to_string(body.size()) + "\r\n\r\n"
+                            + body)
+        .status;
+  };
+  CHECK(status("2023-06-01") == 200);
+  CHECK(status("2026-10-21") == 400);
+  CHECK(status("2031-01-01") == 400);
+}
+
+TEST_CASE("a compressed body is refused with its error code") {
+  const LoopbackGateway gateway;
+  const Answer answer =
+      ask(gateway, post("/v1/messages", "\x1f\x8b", "content-encoding: gzip\r\n"));
+  CHECK(answer.status == 400);
+  CHECK(answer.body.find("request_body_encoding_unsupported") != std::string::npos);
+}
+
+TEST_CASE("with keys configured a key is needed, in either header") {
+  const LoopbackGateway gateway(with_keys());
+  const Answer none = ask(gateway, get("/v1/models"));
+  CHECK(none.status == 401);
+  CHECK(none.body.find("\"type\":\"authentication_error\"") != std::string::npos);
+  CHECK(error_message(none) == "x-api-key header is required");
+  CHECK(none.header("x-should-retry") == "false");
+  CHECK(error_message(ask(gateway, get("/v1/models", "x-api-key: wrong\r\n")))
+        == "invalid x-api-key");
+  CHECK(error_message(ask(gateway, get("/v1/models", "authorization: Bearer wrong\r\n")))
+        == "invalid bearer token");
+  CHECK(ask(gateway, get("/v1/models", "authorization: Basic key-alice\r\n")).status == 401);
+
+  CHECK(ask(gateway, get("/v1/models", "X-Api-Key: key-alice\r\n")).status == 200);
+  CHECK(ask(gateway, get("/v1/models", "Authorization: bearer key-alice\r\n")).status == 200);
+  CHECK(ask(gateway, get("/v1/models", "x-api-key: wrong\r\nauthorization: Bearer key-bob\r\n"))
+            .status
+        == 200);
+}
+
+TEST_CASE("with keys configured only the health check is open") {
+  const LoopbackGateway gateway(with_keys());
+  CHECK(ask(gateway, get("/health")).status == 200);
+  for (const std::string_view path : {"/metrics", "/incipit/entries", "/v1/models/claude-opus-5"}) {
+    CHECK(ask(gateway, get(path)).status == 401);
+    CHECK(ask(gateway, get(path, "x-api-key: key-carol\r\n")).status == 200);
+  }
+}
+
+TEST_CASE("without keys configured any key will do") {
+  const LoopbackGateway gateway;
+  CHECK(ask(gateway, get("/v1/models")).status == 200);
+  CHECK(ask(gateway, get("/v1/models", "x-api-key: whatever\r\n")).status == 200);
+}
+
+TEST_CASE("a keys file with a mistake is refused with its line") {
+  const auto refusal = [](const std::string& text) -> std::string {
+    const auto file = std::filesystem::temp_directory_path() / "incipit-keys-with-a-mistake";
+    std::ofstream(file) << text;
+    try {
+      const Keys read(file);
+      return "";
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+  };
+  CHECK(refusal("a b c\n\nd e f g\n").find("line 3") != std::string::npos);
+  CHECK(refusal("a\na b\n").find("line 2") != std::string::npos);
+  CHECK(refusal("# nobody\n").find("holds no key") != std::string::npos);
+  CHECK(refusal("a\nb org\n").empty());
+  CHECK_THROWS_WITH_AS(Keys("/nowhere/at/all"), doctest::Contains("/nowhere/at/all"),
+                       std::runtime_error);
+}
+
+TEST_CASE("an answer below /v1 names the organization and all twelve rate limits") {
+  const LoopbackGateway gateway(with_keys());
+  const Answer answer = ask(gateway, get("/v1/models", "x-api-key: key-alice\r\n"));
+  CHECK(answer.header("anthropic-organization-id") == "org-1");
+  for (const std::string kind : {"requests", "tokens", "input-tokens", "output-tokens"}) {
+    const std::string stem = "anthropic-ratelimit-" + kind + '-';
+    CHECK(answer.header(stem + "limit") != "");
+    CHECK(answer.header(stem + "remaining") == answer.header(stem + "limit"));
+    CHECK(answer.header(stem + "reset").size() == std::string("2026-09-29T08:53:31Z").size());
+  }
+  const Answer refused = ask(gateway, get("/v1/models?limit=x", "x-api-key: key-alice\r\n"));
+  CHECK(refused.status == 400);
+  CHECK(refused.header("anthropic-ratelimit-requests-limit").empty());
+}
+
+TEST_CASE("the model list pages in both directions and hides retired models") {
+  const LoopbackGateway gateway;
+  const std::vector<std::string> all = ids(ask(gateway, get("/v1/models?limit=1000")));
+  REQUIRE(all.size() > 10);
+  const JsonValue first = JsonValue::parse(ask(gateway, get("/v1/models?limit=3")).body);
+  CHECK(first.find("data")->as_array().size() == 3);
+  CHECK(first.find("has_more")->as_boolean());
+  CHECK(first.find("first_id")->as_string() == all[0]);
+  CHECK(first.find("last_id")->as_string() == all[2]);
+  CHECK(ids(ask(gateway, get("/v1/models?limit=3&after_id=" + all[2])))
+        == std::vector<std::string>(all.begin() + 3, all.begin() + 6));
+  CHECK(ids(ask(gateway, get("/v1/models?limit=2&before_id=" + all[5])))
+        == std::vector<std::string>(all.begin() + 3, all.begin() + 5));
+  const JsonValue last =
+      JsonValue::parse(ask(gateway, get("/v1/models?after_id=" + all.back())).body);
+  CHECK(!last.find("has_more")->as_boolean());
+  CHECK(last.find("last_id")->is_null());
+
+  const auto has = [](const std::vector<std::string>& list, std::string_view id) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+  };
+  CHECK(has(all, "claude-opus-5"));
+  for (const std::string& id : ids(ask(gateway, get("/v1/models?lifecycle%5B%5D=retired")))) {
+    CHECK(!has(all, id));
+  }
+  CHECK(ids(ask(gateway, get("/v1/models?limit=1000&lifecycle[]=active&lifecycle[]=deprecated")))
+        == all);
+}
+
+TEST_CASE("the model list without a limit holds at most twenty") {
+  const LoopbackGateway gateway;
+  const std::size_t all = ids(ask(gateway, get("/v1/models?limit=1000"))).size();
+  CHECK(ids(ask(gateway, get("/v1/models"))).size() == std::min<std::size_t>(20, all));
+}
+
+TEST_CASE("a page that cannot be is refused with the parameter") {
+  const LoopbackGateway gateway;
+  for (const auto& [query, parameter] :
+       std::vector<std::pair<std::string, std::string>>{{"limit=0", "limit: "},
+                                                        {"limit=1001", "limit: "},
+                                                        {"limit=ten", "limit: "},
+                                                        {"after_id=nobody", "after_id: "},
+                                                        {"before_id=nobody", "before_id: "},
+                                                        {"after_id=a&before_id=b", "after_id: "},
+                                                        {"lifecycle[]=young", "lifecycle: "}}) {
+    CAPTURE(query);
+    const Answer answer = ask(gateway, get("/v1/models?" + query));
+    CHECK(answer.status == 400);
+    CHECK(error_message(answer).starts_with(parameter));
+  }
+}
+
+TEST_CASE("one model is shown by id, by alias and by any claude name") {
+  const LoopbackGateway gateway;
+  const auto shown = [&](const std::string& name) {
+    return JsonValue::parse(ask(gateway, get("/v1/models/" + name)).body).find("id")->as_string();
+  };
+  CHECK(shown("claude-opus-5") == "claude-opus-5");
+  CHECK(shown("claude-haiku-4-5") == shown("claude-haiku-4-5-20251001"));
+  CHECK(shown("claude-tomorrow-9") == "claude-tomorrow-9");
+  const Answer unknown = ask(gateway, get("/v1/models/gpt%2D4o"));
+  CHECK(unknown.status == 404);
+  CHECK(error_message(unknown) == "model: gpt-4o");
+
+  const JsonValue model = JsonValue::parse(ask(gateway, get("/v1/models/claude-opus-5")).body);
+  CHECK(model.find("type")->as_string() == "model");
+  CHECK(model.find("max_input_tokens")->as_integer() == 4096);
+  CHECK(!model.find("capabilities")
+             ->find("thinking")
+             ->find("types")
+             ->find("enabled")
+             ->find("supported")
+             ->as_boolean());
+}
+
+TEST_CASE("the loaded model is listed and answers under its own name") {
+  const LoopbackGateway gateway;
+  const std::vector<std::string> all = ids(ask(gateway, get("/v1/models?limit=1000")));
+  const std::string own = all.back();
+  CHECK(!own.starts_with("claude-"));
+  const std::string body =
+      "{\"model\":\"" + own + R"(","max_tokens":1,"messages":[{"role":"user","content":"Hi"}]})";
+  const Answer answer = ask(gateway, post("/v1/messages", body));
+  CHECK(answer.status == 200);
+  CHECK(JsonValue::parse(answer.body).find("model")->as_string() == own);
+}
+
+TEST_CASE("the clock can be moved only when it is virtual, and only forward") {
+  CHECK(ask(LoopbackGateway(), post("/incipit/clock", R"({"advance_seconds":1})")).status == 404);
+  GatewaySetup setup;
+  setup.virtual_clock = true;
+  const LoopbackGateway gateway(setup);
+  CHECK(ask(gateway, post("/incipit/clock", R"({"advance_seconds":1.5})")).status == 200);
+  for (const std::string_view body :
+       {"", "[]", "{}", R"({"advance_seconds":-1})", R"({"advance_seconds":"1"})",
+        R"({"advance_seconds":1e300})", R"({"advance_seconds":1,"and":2})"}) {
+    CAPTURE(body);
+    CHECK(ask(gateway, post("/incipit/clock", body)).status == 400);
+  }
+}
+
+TEST_CASE("metrics count what was answered") {
+  const LoopbackGateway gateway;
+  ask(gateway, post("/v1/messages", message("Hi", 3, false)));
+  ask(gateway, get("/v1/nothing"));
+  const Answer answer = ask(gateway, get("/metrics"));
+  CHECK(answer.header("content-type").starts_with("text/plain; version=0.0.4"));
+  for (const std::string_view line :
+       {"incipit_requests_total{status=\"200\"} 1\n", "incipit_requests_total{status=\"404\"} 1\n",
+        "incipit_output_tokens_total 3\n", "incipit_entries 0\n", "incipit_entries_lost_total 0\n",
+        "incipit_requests_running 0\n", "incipit_ttft_seconds_count 1\n",
+        "incipit_ttft_seconds_bucket{le=\"+Inf\"} 1\n"}) {
+    CAPTURE(line);
+    CHECK(answer.body.find(line) != std::string::npos);
+  }
+}
