@@ -13,9 +13,9 @@
 // One thread; time is an argument and never goes back. Broken preconditions assert.
 #pragma once
 
+#include "gateway/cache/ledger.h"
 #include "gateway/clock.h"
 #include "gateway/engine/block_index.h"
-#include "incipit/usage.h"
 
 #include <array>
 #include <cstdint>

@@ -29,8 +29,10 @@ class Engine {
   Engine(Model& model, const Clock& clock, const EngineOptions& options);
   ~Engine();  // drains nothing: running requests end with FinishReason::shutdown
 
-  // Empty when the queue is full (the caller answers 529), or after `stop_accepting`. Events are
-  // delivered on `executor`. Any thread.
+  // Empty when the queue is full (the caller answers 529), or after `stop_accepting`. Otherwise the
+  // stream yields exactly one `finished`, whatever happens: a request that can never run, and any
+  // request once the backend has failed, yields it at once with FinishReason::failed and a message.
+  // Events are delivered on `executor`. Any thread.
   [[nodiscard]] std::optional<TokenStream> submit(GenerationRequest request,
                                                   boost::asio::any_io_executor executor);
   // Refuse new requests; running ones continue.

@@ -32,7 +32,7 @@ enum class FinishReason : std::uint8_t {
   context_full,  // the model's context ended first
   cancelled,
   shutdown,
-  failed,  // the backend failed; see TokenEvent::message
+  failed,  // the backend failed, or the request can never run; see TokenEvent::message
 };
 
 // What a stream yields, in this order: one `started`, tokens, one `finished`. A request that ends
