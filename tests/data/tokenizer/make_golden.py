@@ -10,7 +10,8 @@ GGUF file holds, never from our own code. Files written beside this script:
     lines.txt            the generated texts, each ended by U+001E; seeded, so always the same
     <name>.golden        a line per text: number of ids, FNV-1a-64 of the ids (int32, little endian),
                          and for every 20th text the ids themselves
-    templates.json       conversations and what the GGUF's own Jinja template makes of them
+    templates.json       conversations, what the GGUF's own Jinja template makes of them, and the ids of
+                         that (null where a text spells out a special token)
 
 With `sentencepiece` installed, Gemma's reference is compared with that library as well.
 """
@@ -266,10 +267,21 @@ def write_templates(path):
         [user("Grüße 👋"), assistant(" leading blank"), user("tail ")],
         [user("Hi"), system("From now on answer in German."), assistant("Hallo"), user("Wie geht's?")],
     ]
-    golden = [{"messages": c, "text": template.render(messages=c, add_generation_prompt=True)} for c in conversations]
+    tokenizer = byte_level(path, "smollm")
+    tokens, types, _, _, _ = read_vocabulary(path)
+    specials = [token for token, kind in zip(tokens, types) if kind == gguf.TokenType.CONTROL]
+    encoder = json.loads(tokenizer.to_str())
+    encoder["model"]["vocab"].update({token: i for i, token in enumerate(specials)})
+    tokenizer = Tokenizer.from_str(json.dumps(encoder))
+    tokenizer.add_special_tokens(specials)
+    golden = []
+    for conversation in conversations:
+        text = template.render(messages=conversation, add_generation_prompt=True)
+        is_plain = not any(token in message["content"] for message in conversation for token in specials)
+        ids = tokenizer.encode(text, add_special_tokens=False).ids if is_plain else None
+        golden.append({"messages": conversation, "text": text, "ids": ids})
     with open(os.path.join(HERE, "templates.json"), "w") as out:
-        json.dump(golden, out, ensure_ascii=False, indent=1)
-        out.write("\n")
+        out.write("[\n" + ",\n".join(json.dumps(one, ensure_ascii=False) for one in golden) + "\n]\n")
 
 
 def main():

@@ -1,0 +1,214 @@
+#include "gateway/prompt/chat_format.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace incipit::gateway {
+
+namespace {
+
+using Family = ChatTemplate::Family;
+
+#define INCIPIT_FUNCTION_JSON \
+  R"({"type": "function", "function": {"name": "$n", "description": "$d", "parameters": $s}})"
+
+// SmolLM2, Qwen2, Qwen2.5, Qwen3 and others; tools as in Hermes.
+constexpr ChatFormat chatml{
+    .family = Family::chatml,
+    .name = "chatml",
+    .marker = "<|im_start|>",
+    .system_open = "<|im_start|>system\n",
+    .system_close = "<|im_end|>\n",
+    .later_system_open = "<|im_start|>system\n",
+    .user_open = "<|im_start|>user\n",
+    .user_close = "<|im_end|>\n",
+    .assistant_open = "<|im_start|>assistant\n",
+    .assistant_close = "<|im_end|>\n",
+    .join = "\n",
+    .tools_open =
+        "<|im_start|>system\n# Tools\n\n"
+        "You may call one or more functions to assist with the user query.\n\n"
+        "You are provided with function signatures within <tools></tools> XML tags:\n"
+        "<tools>\n",
+    .tool = INCIPIT_FUNCTION_JSON,
+    .tool_join = "\n",
+    .tools_close =
+        "\n</tools>\n\n"
+        "For each function call, return a json object with function name and arguments within "
+        "<tool_call></tool_call> XML tags:\n"
+        "<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>",
+    .tools_then_system = "\n\n",
+    .tools_then_turn = "<|im_end|>\n",
+    .call = "<tool_call>\n{\"name\": \"$n\", \"arguments\": $t}\n</tool_call>",
+    .calls_join = "\n",
+    .result = "<tool_response>\n$e$t\n</tool_response>",
+    .stops = {"<|im_end|>", "<|endoftext|>", ""},
+};
+
+#define INCIPIT_LLAMA_HEADER(role) "<|start_header_id|>" role "<|end_header_id|>\n\n"
+
+constexpr ChatFormat llama3{
+    .family = Family::llama3,
+    .name = "llama3",
+    .marker = "<|start_header_id|>",
+    .system_open = INCIPIT_LLAMA_HEADER("system"),
+    .system_close = "<|eot_id|>",
+    .later_system_open = INCIPIT_LLAMA_HEADER("system"),
+    .user_open = INCIPIT_LLAMA_HEADER("user"),
+    .user_close = "<|eot_id|>",
+    .assistant_open = INCIPIT_LLAMA_HEADER("assistant"),
+    .assistant_close = "<|eot_id|>",
+    .join = "\n",
+    .call = R"({"name": "$n", "parameters": $t})",
+    .calls_join = "\n",
+    .result = "$e$t",
+    .result_is_turn = true,
+    .result_open = INCIPIT_LLAMA_HEADER("ipython"),
+    .result_close = "<|eot_id|>",
+    .stops = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"},
+};
+
+// The template's own date, never the clock's: a prompt that changes at midnight cannot be cached.
+#define INCIPIT_LLAMA_DATES "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"
+
+// Llama 3.1 to 3.3: dates, and tools in the system turn.
+constexpr ChatFormat llama31 = [] {
+  ChatFormat format = llama3;
+  format.system_open = INCIPIT_LLAMA_HEADER("system") INCIPIT_LLAMA_DATES;
+  format.always_has_system = true;
+  format.tools_open = INCIPIT_LLAMA_HEADER(
+      "system") "Environment: ipython\n" INCIPIT_LLAMA_DATES
+                "You have access to the following functions. To call a function, please respond "
+                "with JSON "
+                "for a function call. Respond in the format {\"name\": function name, "
+                "\"parameters\": "
+                "dictionary of argument name and its value}. Do not use variables.\n\n";
+  format.tool = INCIPIT_FUNCTION_JSON;
+  format.tool_join = "\n\n";
+  format.tools_then_system = "\n\n";
+  format.tools_then_turn = "\n\n<|eot_id|>";
+  return format;
+}();
+
+// Mistral with [INST] as tokens. A SentencePiece vocabulary puts the blank after them by itself.
+constexpr ChatFormat mistral{
+    .family = Family::mistral,
+    .name = "mistral",
+    .marker = "[INST]",
+    .system_open = "[INST]",
+    .system_close = "[/INST]",
+    .system_joins_user = true,
+    .user_open = "[INST]",
+    .user_close = "[/INST]",
+    .assistant_open = "",
+    .assistant_close = "</s>",
+    .join = "\n",
+    .tools_open = "[AVAILABLE_TOOLS][",
+    .tool = INCIPIT_FUNCTION_JSON,
+    .tool_join = ", ",
+    .tools_close = "][/AVAILABLE_TOOLS]",
+    .tools_then_system = "[INST]",
+    .call = R"({"name": "$n", "arguments": $t, "id": "$i"})",
+    .calls_open = "[TOOL_CALLS][",
+    .calls_join = ", ",
+    .calls_close = "]",
+    .result = R"([TOOL_RESULTS]{"content": "$e$q", "call_id": "$i"}[/TOOL_RESULTS])",
+    .result_is_turn = true,
+    .stops = {"</s>", "", ""},
+};
+
+// Mistral 7B 0.1 and 0.2 spell [INST] out and know no tools.
+constexpr ChatFormat early_mistral = [] {
+  ChatFormat format = mistral;
+  format.marker = "</s>";
+  format.system_open = format.user_open = "[INST] ";
+  format.system_close = format.user_close = " [/INST]";
+  format.tools_open = format.tool = format.tool_join = format.tools_close = {};
+  format.tools_then_system = {};
+  return format;
+}();
+
+constexpr ChatFormat gemma{
+    .family = Family::gemma,
+    .name = "gemma",
+    .marker = "<start_of_turn>",
+    .system_open = "<start_of_turn>user\n",
+    .system_close = "<end_of_turn>\n",
+    .system_joins_user = true,
+    .user_open = "<start_of_turn>user\n",
+    .user_close = "<end_of_turn>\n",
+    .assistant_open = "<start_of_turn>model\n",
+    .assistant_close = "<end_of_turn>\n",
+    .join = "\n",
+    .call = R"({"name": "$n", "arguments": $t})",
+    .calls_join = "\n",
+    .result = "$e$t",
+    .stops = {"<end_of_turn>", "<eos>", ""},
+};
+
+// The made-up model: one token per marker, everything else bytes, so that counts are plain sums.
+constexpr ChatFormat tiny{
+    .family = Family::tiny,
+    .name = "tiny",
+    .marker = "<|tools|>",
+    .system_open = "<|system|>",
+    .system_close = "<|end|>",
+    .later_system_open = "<|system|>",
+    .user_open = "<|user|>",
+    .user_close = "<|end|>",
+    .assistant_open = "<|assistant|>",
+    .assistant_close = "<|end|>",
+    .join = "",
+    .tools_open = "<|tools|>",
+    .tool = "$N$D$s",
+    .tools_then_system = "<|end|><|system|>",
+    .tools_then_turn = "<|end|>",
+    .call = "$N$t",
+    .result = "$t",
+    .stops = {"<|end|>", "", ""},
+};
+
+#undef INCIPIT_FUNCTION_JSON
+#undef INCIPIT_LLAMA_HEADER
+#undef INCIPIT_LLAMA_DATES
+
+const ChatFormat* format_of(const ModelConfig& config, const TokenizerSpec& spec) {
+  const auto says = [&](std::string_view text) {
+    return spec.chat_template.find(text) != std::string::npos;
+  };
+  if (spec.kind == TokenizerSpec::Kind::bytes) return &tiny;
+  if (says("<start_of_turn>") || config.architecture == "gemma3") return &gemma;
+  if (says("<|im_start|>")) return &chatml;
+  if (says("<|start_header_id|>")) return says("Cutting Knowledge Date") ? &llama31 : &llama3;
+  if (says("[INST]") && !says("<<SYS>>")) {
+    const auto inst = std::ranges::find(spec.pieces, "[INST]");
+    const bool is_token = inst != spec.pieces.end()
+                          && spec.types.at(static_cast<std::size_t>(inst - spec.pieces.begin()))
+                                 == TokenizerSpec::TokenType::control;
+    return is_token ? &mistral : &early_mistral;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const ChatFormat& recognise_format(const ModelConfig& config, const TokenizerSpec& spec) {
+  const ChatFormat* format = format_of(config, spec);
+  if (format == nullptr) {
+    throw std::runtime_error(
+        (spec.chat_template.empty() ? "the model file has no chat template"
+                                    : "the model's chat template is of no supported family")
+        + std::string(
+            "; supported are chatml (SmolLM2, Qwen2, Qwen3), llama3, mistral, gemma (also "
+            "without a template, by architecture gemma3) and tiny"));
+  }
+  const auto marker = std::ranges::find(spec.pieces, format->marker);
+  if (marker == spec.pieces.end()) {
+    throw std::runtime_error("the model's chat template is of family " + std::string(format->name)
+                             + ", but its vocabulary has no token " + std::string(format->marker));
+  }
+  return *format;
+}
+
+}  // namespace incipit::gateway
