@@ -13,6 +13,8 @@
 // std::bad_alloc.
 #pragma once
 
+#include "kernels/tensor.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,8 +22,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "kernels/tensor.h"
 
 namespace incipit::kernels {
 
@@ -56,6 +56,7 @@ struct KvLayout {
   int kv_heads = 0;
   int head_dim = 0;
   int block_tokens = 64;
+
   [[nodiscard]] std::size_t block_bytes() const {
     return std::size_t{2} * 2 * layers * kv_heads * head_dim * block_tokens;
   }
@@ -100,10 +101,10 @@ struct QkvArguments {
 };
 
 struct AttentionArguments {
-  Rows q;          // [T][H * D]
-  float scale = 0; // multiplies q·k
-  int window = 0;  // a row at position p sees positions > p - window; 0 = all
-  Rows out;        // [T][H * D]
+  Rows q;           // [T][H * D]
+  float scale = 0;  // multiplies q·k
+  int window = 0;   // a row at position p sees positions > p - window; 0 = all
+  Rows out;         // [T][H * D]
 };
 
 enum class Activation : std::uint8_t { silu, gelu_tanh };
@@ -137,8 +138,7 @@ class Backend {
   // y = x · Wᵀ (+ bias), or y += x · Wᵀ (+ bias) when `accumulate`. x [T][K], y [T][N],
   // bias [N] device or null. Inputs are rounded to bf16 first; weights are exact (bf16 for f32 and
   // f16 sources); sums are float32. |error| <= 2^-8 · Σ|x·w| against float64 on the same weights.
-  virtual void linear(Rows x, const Weight& weight, const float* bias, bool accumulate,
-                      Rows y) = 0;
+  virtual void linear(Rows x, const Weight& weight, const float* bias, bool accumulate, Rows y) = 0;
 
   // y[t][j] = activation(x[t][j]) * x[t][F + j]. x [T][2F], y [T][F].
   virtual void gated_activation(Rows x, Activation activation, Rows y) = 0;
