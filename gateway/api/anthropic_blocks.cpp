@@ -42,8 +42,8 @@ constexpr std::array block_types = {
     BlockType{"web_search_tool_result", ""},
 };
 
-constexpr std::array<std::string_view, 5> result_tags = {"document", "image", "search_result",
-                                                         "text", "tool_reference"};
+constexpr std::array<std::string_view, 6> result_tags = {
+    "browser_state", "document", "image", "search_result", "text", "tool_reference"};
 
 bool known(const BlockType& type, const Reading& reading) {
   return type.beta.empty() || reading.has_beta(type.beta);
@@ -151,7 +151,7 @@ std::vector<TextBlock> read_result_content(const JsonValue& value, const std::st
       content.push_back(read_text(list[i], item + ".text", MessageRole::user, reading));
       continue;
     }
-    Fields fields(list[i], item + "." + tag);
+    Fields fields(list[i], head.at(tag));
     (void)read_cache_control(fields, reading);
     refuse_block(item, tag, reading);
   }

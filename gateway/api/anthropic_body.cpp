@@ -227,9 +227,9 @@ std::optional<CacheControl> read_cache_control(Fields& owner, const Reading& rea
   return control;
 }
 
-MessageRequest read_body(const JsonValue& value, Endpoint endpoint, Reading& reading) {
-  Fields body(value, "");
-  refuse_thread(value, reading);
+MessageRequest read_body(const JsonValue& document, Endpoint endpoint, Reading& reading) {
+  Fields body(document, "");
+  refuse_thread(document, reading);
   (void)body.unless_null("thread");
   MessageRequest request;
   request.model = read_string(body.required("model"), "model");

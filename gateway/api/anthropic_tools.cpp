@@ -124,7 +124,7 @@ std::vector<Tool> read_tools(const JsonValue& tools, const std::string& model, R
       result.push_back(read_custom(list[i], path + ".custom", reading));
       continue;
     }
-    Fields fields(list[i], path + "." + tag);
+    Fields fields(list[i], head.at(tag));
     (void)read_cache_control(fields, reading);
     if (!reading.refusal) {
       reading.refusal = invalid_request(

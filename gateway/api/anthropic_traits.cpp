@@ -51,9 +51,7 @@ void set_thinking(ModelTraits& traits, const Generation& model) {
     traits.thinking = {accepted, refused, refused, refused};
   } else if (model.line == "sonnet" && model.number >= 55) {
     traits.thinking = {accepted, refused, accepted_to_high_effort, refused};
-  } else if (model.line == "sonnet" && model.number >= 50) {
-    traits.thinking = {accepted, refused, refused, accepted};
-  } else if (model.number >= 50) {
+  } else if (model.line != "sonnet" && model.number >= 50) {
     traits.thinking = {accepted, refused, refused, accepted_to_high_effort};
   } else if (model.number >= 47) {
     traits.thinking = {accepted, refused, refused, accepted};

@@ -55,6 +55,49 @@ TEST_CASE("blocks that are not text are refused at their path") {
   CHECK(complaint(blocks(R"({"type":"text","text":"x","citations":null})")).empty());
 }
 
+TEST_CASE("every block and tool type of the provider is known") {
+  // Unions ContentBlockParam, tool result Content and ToolUnionParam of the Python SDK 2.14.
+  for (const char* tag :
+       {"bash_code_execution_tool_result", "code_execution_tool_result", "container_upload",
+        "document", "image", "search_result", "server_tool_use",
+        "text_editor_code_execution_tool_result", "tool_search_tool_result",
+        "web_fetch_tool_result", "web_search_tool_result"}) {
+    CHECK(complaint(blocks(R"({"type":")" + std::string(tag) + "\"}"))
+              .starts_with("messages.0.content.0: `" + std::string(tag) + "` blocks are not"));
+  }
+  for (const char* tag :
+       {"browser_state", "document", "image", "search_result", "tool_reference"}) {
+    CHECK(complaint(blocks(R"({"type":"tool_result","tool_use_id":"t","content":[{"type":")"
+                           + std::string(tag) + "\"}]}"))
+              .starts_with("messages.0.content.0.tool_result.content.0: `" + std::string(tag)));
+  }
+  for (const char* tag : {"bash_20250124",
+                          "browser_toolset_20260801",
+                          "code_execution_20250522",
+                          "code_execution_20250825",
+                          "code_execution_20260120",
+                          "code_execution_20260521",
+                          "computer_toolset_20260801",
+                          "memory_20250818",
+                          "text_editor_20250124",
+                          "text_editor_20250429",
+                          "text_editor_20250728",
+                          "tool_search_tool_bm25",
+                          "tool_search_tool_bm25_20251119",
+                          "tool_search_tool_regex",
+                          "tool_search_tool_regex_20251119",
+                          "web_fetch_20250910",
+                          "web_fetch_20260209",
+                          "web_fetch_20260309",
+                          "web_fetch_20260318",
+                          "web_search_20250305",
+                          "web_search_20260209",
+                          "web_search_20260318"}) {
+    CHECK(complaint(fields(R"("tools":[{"type":")" + std::string(tag) + "\"}]"))
+              .starts_with("'claude-sonnet-4-6' does not support tool types: " + std::string(tag)));
+  }
+}
+
 TEST_CASE("citations in user text are refused by the newer version itself (W-4)") {
   CHECK(complaint(blocks(R"({"type":"text","text":"x","citations":[{"type":"char_location"}]})"),
                   newer_version())

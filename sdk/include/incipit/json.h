@@ -47,13 +47,13 @@ class JsonWriter {
 
 // Text that is not JSON, or more of it than the limits allow.
 struct ParseError : std::runtime_error {
-  ParseError(const std::string& message, std::size_t offset_, std::size_t line_,
-             std::size_t column_, std::size_t character_)
+  ParseError(const std::string& message, std::size_t bytes, std::size_t line_number,
+             std::size_t column_number, std::size_t characters)
       : std::runtime_error(message),
-        offset(offset_),
-        line(line_),
-        column(column_),
-        character(character_) {}
+        offset(bytes),
+        line(line_number),
+        column(column_number),
+        character(characters) {}
 
   std::size_t offset;     // bytes before the offending one
   std::size_t line;       // from 1
