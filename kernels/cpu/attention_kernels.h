@@ -279,7 +279,7 @@ struct Attention {
         if (block.window > 0) score = where_le(oldest, at, score, masked);
       }
       store(scores + i * panel_rows, score);
-      tile_max = max(tile_max, score);
+      tile_max = max(score, tile_max);  // in this order a NaN score is passed over
     }
     const Lanes old_max = load(state);
     const Lanes new_max = max(old_max, tile_max);
@@ -294,7 +294,10 @@ struct Attention {
       }
     }
     const int dim = block.head_dim;
-    const bool keep_some = !all_visible;
+    const bool keep_some = position[0] < static_cast<float>(tile)
+                           || (block.window > 0
+                               && position[lane_count - 1] - static_cast<float>(block.window - 1)
+                                      > static_cast<float>(tile + attention_tile - 1));
     if (keep_some) std::memcpy(saved, state, state_bytes(dim));
     store(state, new_max);
     store(state + panel_rows,
@@ -306,9 +309,12 @@ struct Attention {
     Products::accumulate(values, scores, dim, out, spare);
     if (!keep_some) return;
     // A column that sees nothing of this tile keeps its state to the bit.
+    const Lanes first = broadcast(static_cast<float>(tile));
+    const Lanes last = broadcast(static_cast<float>(tile + attention_tile - 1));
     for (int i = 0; i < dim + 2; ++i) {
-      const Lanes kept =
-          where_le(tile_max, masked, load(saved + i * panel_rows), load(state + i * panel_rows));
+      const Lanes before = load(saved + i * panel_rows);
+      Lanes kept = where_le(first, newest, load(state + i * panel_rows), before);
+      if (block.window > 0) kept = where_le(oldest, last, kept, before);
       store(state + i * panel_rows, kept);
     }
   }
