@@ -147,7 +147,7 @@ GgufBuilder RandomModel::gguf() const {
   builder.text("tokenizer.ggml.pre", "smollm");
   std::vector<std::string> pieces;
   for (int i = 0; i < vocab; ++i)
-    pieces.push_back("t" + std::to_string(i));
+    pieces.push_back(std::string("t").append(std::to_string(i)));
   builder.texts("tokenizer.ggml.tokens", pieces);
   builder.i32s("tokenizer.ggml.token_type", std::vector<std::int32_t>(pieces.size(), 1));
   builder.texts("tokenizer.ggml.merges", {"t 1"});
@@ -205,7 +205,8 @@ std::string RandomModel::config_json() const {
 std::string RandomModel::tokenizer_json() const {
   std::string vocabulary;
   for (int i = 0; i < vocab; ++i) {
-    vocabulary += (i == 0 ? "\"t" : ", \"t") + std::to_string(i) + "\": " + std::to_string(i);
+    vocabulary += std::string(i == 0 ? "\"t" : ", \"t").append(std::to_string(i))
+                  + "\": " + std::to_string(i);
   }
   return R"({"added_tokens": [{"id": 2, "content": "t2", "special": true}],)"
          R"( "normalizer": null, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)"

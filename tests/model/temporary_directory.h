@@ -30,6 +30,8 @@ class TemporaryDirectory {
 
   std::filesystem::path write(std::string_view name, std::string_view bytes) const {
     const std::filesystem::path file = path_ / name;
+    std::filesystem::remove(
+        file);  // some file systems flush a file that is truncated and rewritten
     std::ofstream(file, std::ios::binary | std::ios::trunc)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file;
