@@ -198,6 +198,22 @@ TEST_CASE("there is one beginning-of-text token, whoever asks for it") {
   CHECK(with_bos.tokens == Ids{257, 258, 'x', 256, 259});
 }
 
+TEST_CASE("a vocabulary's leading blank is put where text begins, not where an item does") {
+  TokenizerSpec spec;
+  spec.kind = TokenizerSpec::Kind::sentencepiece;
+  spec.pieces = {"<s>", "</s>", "[INST]", "[/INST]", "▁", "a", "\n"};
+  spec.types.assign(4, TokenizerSpec::TokenType::control);
+  spec.types.resize(7, TokenizerSpec::TokenType::normal);
+  spec.scores.assign(7, 0);
+  spec.bos = 0;
+  spec.add_bos = spec.add_space_prefix = true;
+  spec.chat_template = "[INST]";
+  const EncodedPrompt prompt =
+      encode(conversation({user("a"), user("a"), assistant("a"), user("a")}),
+             ChatTemplate(ModelConfig{}, spec), Tokenizer(spec));
+  CHECK(prompt.tokens == Ids{0, 2, 4, 5, 6, 5, 3, 4, 5, 1, 2, 4, 5, 3});
+}
+
 TEST_CASE("keys are content in order, with each setting where its section begins") {
   Conversation made = conversation({tool("a", "", ""), system_text("b"), user("c")});
   made.key_before_tools = "model";

@@ -254,6 +254,24 @@ TEST_CASE("a very long word costs no more than its length times a logarithm") {
   }
 }
 
+TEST_CASE("no pattern gives up on a long run of one kind of character") {
+  TokenizerSpec spec = model_file(smollm_file).tokenizer();
+  for (const std::string pre : {"smollm", "gpt-2", "llama-bpe", "qwen2", "tekken"}) {
+    spec.pre = pre;
+    const Tokenizer tokenizer(spec);
+    for (const std::string unit :
+         {"A", "a", "é", "日", "7", " ", "\n", "!", "/", "A ", " \n", "aA"}) {
+      CAPTURE(pre);
+      CAPTURE(unit);
+      std::string text;
+      for (int i = 0; i < 30000; ++i)
+        text += unit;
+      text += "x";
+      CHECK(decode(tokenizer, encode(tokenizer, text)) == text);
+    }
+  }
+}
+
 TEST_CASE("a vocabulary of bytes gives every byte its own value") {
   TokenizerSpec spec;
   spec.kind = TokenizerSpec::Kind::bytes;
