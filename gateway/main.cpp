@@ -74,7 +74,8 @@ void run(const Config& config) {
   engine_options.max_queue = config.max_queue;
   Engine engine(*model, clock, engine_options);
   Metrics metrics;
-  Services services{engine, ledger, tokenizer, chat_template, info, clock, keys, *log, metrics};
+  Services services{engine, ledger, tokenizer, chat_template, info, model_id(config.model),
+                    clock,  keys,   *log,      metrics};
   services.virtual_clock = config.virtual_clock;
   services.keep_billing_line = config.keep_billing_line;
   services.request_timeout = std::chrono::seconds(config.request_timeout);

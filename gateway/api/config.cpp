@@ -294,4 +294,14 @@ std::filesystem::path model_path(const std::string& name) {
       name));
 }
 
+std::string model_id(const std::string& name) {
+  if (name == "default") return "SmolLM2-135M-Instruct";
+  if (name == "gemma3-270m" || name == "tiny") return name;
+  const std::filesystem::path path = std::filesystem::absolute(name).lexically_normal();
+  std::string id = (path.has_filename() ? path : path.parent_path()).filename().string();
+  if (id.ends_with(".gguf")) id.resize(id.size() - 5);
+  std::replace(id.begin(), id.end(), ' ', '-');
+  return id;
+}
+
 }  // namespace incipit::gateway

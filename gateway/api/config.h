@@ -44,4 +44,8 @@ struct Config {
 // std::runtime_error, with how to get it, when it does not exist.
 [[nodiscard]] std::filesystem::path model_path(const std::string& name);
 
+// What clients may call the loaded model: the given name, or the file's or folder's own without
+// ".gguf", blanks made into hyphens.
+[[nodiscard]] std::string model_id(const std::string& name);
+
 }  // namespace incipit::gateway

@@ -125,7 +125,7 @@ RequestContext request_context(const HttpRequest& request, const Services& servi
       begin = end + 1;
     }
   }
-  context.local_model = services.model.name;
+  context.local_model = services.local_model;
   context.local_tools = services.chat_template.supports_tools();
   context.keep_billing_line = services.keep_billing_line;
   return context;

@@ -34,7 +34,7 @@ ListedModel listed(const ModelRow& row) {
 
 ListedModel local_model(const Services& services) {
   ListedModel model;
-  model.id = services.model.name;
+  model.id = services.local_model;
   model.display_name = services.model.name + " (local)";
   model.max_output_tokens = services.model.context;
   return model;
@@ -206,11 +206,11 @@ Response list_models(const HttpRequest& request, Services& services, RequestReco
 Response show_model(const HttpRequest& request, Services& services, RequestRecord& record) {
   const std::string name = percent_decoded(
       std::string_view(request.path).substr(std::string_view("/v1/models/").size()));
-  const std::optional<std::string> id = resolve_model(name, services.model.name);
+  const std::optional<std::string> id = resolve_model(name, services.local_model);
   if (!id) throw ApiError(404, "not_found_error", "model: " + name);
   record.model = *id;
   ListedModel model = local_model(services);
-  if (*id != services.model.name) {
+  if (*id != services.local_model) {
     const std::vector<ModelRow>& table = model_table();
     const auto row = std::find_if(table.begin(), table.end(),
                                   [&](const ModelRow& candidate) { return candidate.id == *id; });

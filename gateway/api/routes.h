@@ -26,6 +26,7 @@ struct Services {
   const Tokenizer& tokenizer;
   const ChatTemplate& chat_template;
   const ModelInfo& model;
+  std::string local_model;  // the loaded model's own id, beside the claude-* names
   Clock& clock;
   const Keys& keys;
   RequestLog& log;

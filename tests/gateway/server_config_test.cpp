@@ -150,6 +150,14 @@ TEST_CASE("help fits a screen and names every flag that can be given") {
   }
 }
 
+TEST_CASE("a model is called by its name, or by its file's") {
+  CHECK(model_id("default") == "SmolLM2-135M-Instruct");
+  CHECK(model_id("gemma3-270m") == "gemma3-270m");
+  CHECK(model_id("tiny") == "tiny");
+  CHECK(model_id("/models/My Model.Q8_0.gguf") == "My-Model.Q8_0");
+  CHECK(model_id("/models/Qwen3-0.6B/") == "Qwen3-0.6B");
+}
+
 TEST_CASE("a model that is not there is named with the way to get it") {
   CHECK(model_path("tiny") == "tiny");
   CHECK_THROWS_WITH_AS(model_path("/nowhere/x.gguf"), doctest::Contains("/nowhere/x.gguf"),

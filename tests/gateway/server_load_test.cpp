@@ -32,13 +32,13 @@ TEST_CASE("a client that leaves during prefill frees its work") {
   {
     Client client(gateway);
     client.send(post("/v1/messages", message(std::string(25'000, 'x'), 10, true)));
-    CHECK(eventually([&] { return gateway.engine().stats().prompt_tokens > 100; }));
+    CHECK(eventually([&] { return gateway.engine().stats().steps > 5; }));
     CHECK(gateway.engine().stats().running == 1);
   }
   CHECK(eventually([&] { return is_free(gateway.engine().stats()); }));
   const EngineStats stats = gateway.engine().stats();
   CHECK(stats.cancelled == 1);
-  CHECK(stats.prompt_tokens < 25'000);
+  CHECK(stats.steps < 25'000 / 16);  // it was not computed to its end
   CHECK(eventually([&] { return gateway.log_lines().size() == 1; }));
   CHECK(number_in(gateway.log_lines().at(0), "status") == 499);
 }

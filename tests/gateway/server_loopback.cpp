@@ -60,7 +60,7 @@ struct LoopbackGateway::Parts {
         log(log_file),
         engine(*model, clock, setup.engine),
         services{engine, ledger, tokenizer, chat_template, model->info(),
-                 clock,  keys,   log,       metrics},
+                 "tiny", clock,  keys,      log,           metrics},
         server(setup.server) {
     services.virtual_clock = setup.virtual_clock;
     services.request_timeout = setup.request_timeout;
