@@ -1,4 +1,4 @@
-#define XXH_INLINE_ALL
+#define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): the library's own switch
 #include "gateway/engine/block_index.h"
 
 #include <xxhash.h>

@@ -42,7 +42,7 @@ class BlockIndex {
     int tail_tokens = 0;
   };
 
-  [[nodiscard]] Match match(const Digest& salt, std::span<const std::int32_t> tokens) const;
+  [[nodiscard]] Match match(const Digest& salt, std::span<const std::int32_t> wanted) const;
 
   // The node above a salt's first blocks; made when missing, gone with its last child.
   [[nodiscard]] int root(const Digest& salt);
@@ -50,7 +50,7 @@ class BlockIndex {
   // Puts an empty block under a root or a full block.
   void insert(int block, int parent);
   // Adds tokens to a block that is not yet full.
-  void append(int block, std::span<const std::int32_t> tokens);
+  void append(int block, std::span<const std::int32_t> added);
   // Makes a filled block findable by hash. Not allowed if `twin` finds one.
   void seal(int block);
   // A sealed block with the same parent and the same tokens as a filled one, or none.
@@ -95,7 +95,7 @@ class BlockIndex {
   [[nodiscard]] static std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
   [[nodiscard]] int find(const BlockHash& hash, int parent,
-                         std::span<const std::int32_t> tokens) const;
+                         std::span<const std::int32_t> wanted) const;
   [[nodiscard]] BlockHash root_hash(const Digest& salt) const;
 
   int blocks_;

@@ -74,8 +74,8 @@ void BlockPool::delist(int block) {
   --cached_;
 }
 
-// L1 before L2: a child's 5-minute deadline is never later than its parent's, so when a parent
-// falls out of L2 its expired children are in L0 already.
+// An expired block takes its place in L0 by its last use, so it neither outlives what was used
+// after it nor goes before its own children.
 void BlockPool::expire(TimePoint now) {
   int cursor = lists_[0].head;
   for (const Place place : {Place::five_minutes, Place::one_hour}) {

@@ -104,7 +104,7 @@ class BlockPool {
 
   [[nodiscard]] static Place place_at(const Slot& slot, TimePoint now);
   [[nodiscard]] bool precedes(Place list, int a, int b) const;
-  void enlist(int block, Place list, int start);
+  void enlist(int block, Place place, int start);
   void delist(int block);
   void cache(int block, TimePoint now, std::array<int, lists>& cursors);
   void expire(TimePoint now);

@@ -17,9 +17,11 @@ namespace incipit::gateway {
 struct EngineOptions {
   std::size_t kv_memory = 0;  // bytes for KV blocks; 0 = enough for two full contexts
   int block_tokens = 64;
-  int token_budget = 512;  // rows per step: decodes first, the rest prefill chunks
-  int max_running = 64;    // sequences admitted at once
-  int max_queue = 256;     // requests waiting beyond them
+  // Rows per step: decodes first, the rest prefill chunks. Raised to max_running + 1 if less, so
+  // that a prefill always moves.
+  int token_budget = 512;
+  int max_running = 64;  // sequences admitted at once
+  int max_queue = 256;   // requests waiting beyond them
 };
 
 class Engine {

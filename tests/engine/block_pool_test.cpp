@@ -283,6 +283,18 @@ TEST_CASE("of two tails that begin alike only the longer stays, with the protect
   CHECK(bench.resident(b) == 0);
 }
 
+TEST_CASE("a cached tail that swallows a protected shorter one is protected from then on") {
+  PoolBench bench(4);
+  const Tokens shorter = concat(a, {5}), longer = concat(a, {5, 6, 7});
+  bench.cache(longer);
+  bench.cache_protected(shorter, Ttl::one_hour, 3600);
+  CHECK(bench.pool.cached() == 2);
+  bench.cache_protected(b, Ttl::five_minutes, 300);
+  bench.squeeze(2);
+  CHECK(bench.resident(longer) == 7);
+  CHECK(bench.resident(b) == 0);
+}
+
 TEST_CASE("an empty block goes back to the free ones") {
   PoolBench bench(2);
   const BlockTable table{bench.pool.allocate(at_second(0))};

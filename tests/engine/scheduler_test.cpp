@@ -182,6 +182,18 @@ TEST_CASE("a short prompt does not wait out a long one, and the long one keeps h
   CHECK(bench.received[1].finished == 1);
 }
 
+TEST_CASE("short prompts without end cannot starve a long one") {
+  ScheduleBench bench({.blocks = 200, .token_budget = 32, .max_running = 31});
+  bench.submit(greedy(prompt_of(11, 200), 1));
+  int steps = 0;
+  for (std::uint64_t i = 0; bench.received[1].finished == 0 && steps < 50; ++steps) {
+    for (int n = 0; n < 2; ++n)
+      bench.submit(greedy(prompt_of(100 + i++, 16), 0));
+    bench.step();
+  }
+  CHECK(steps == 12);  // half of 32 rows in each, and in the last, as the nearest to its end, 24
+}
+
 TEST_CASE("max_tokens 0 ends after the prefill and leaves the prompt cached") {
   ScheduleBench bench({});
   const Received got = bench.run(greedy(prompt_of(14, 40), 0));
