@@ -85,26 +85,19 @@ void check_prefixes(const ChatTemplate& chat_template, const Tokenizer& tokenize
       // The same items up to k, then anything that may follow them.
       std::vector<Item> items(whole.items.begin(),
                               whole.items.begin() + static_cast<std::ptrdiff_t>(k) + 1);
-      const Item& last = items.back();
+      const bool was_last_of_turn = ends_user_turn(whole, k);
       const Conversation other = random_conversation(random, true);
       for (const Item& next : other.items) {
-        const bool is_message = next.section == Section::messages;
-        if (last.section == Section::messages ? !is_message : next.section <= last.section) {
-          continue;
-        }
-        if (is_message && items.back().section == Section::messages) {
-          // Keep the last turn the last turn: continue with the other side.
-          if (items.size() == k + 1 && ends_user_turn(whole, k) && next.role == Role::user)
-            continue;
-        }
+        if (next.section < whole.items[k].section) continue;
+        if (next.section == Section::tools && !chat_template.supports_tools()) continue;
+        // An item that was the last of a user turn stays that.
+        if (was_last_of_turn && items.size() == k + 1 && next.role == Role::user) continue;
         items.push_back(next);
       }
       if (items.back().role != Role::user) items.push_back(user("end"));
       const Conversation changed = conversation(items);
-      if (whole.items[k].role == Role::user
-          && ends_user_turn(whole, k) != ends_user_turn(changed, k)) {
-        continue;  // the one thing that an item may depend on
-      }
+      // The one thing that an item may depend on.
+      if (was_last_of_turn != ends_user_turn(changed, k)) continue;
       const EncodedPrompt again = encode(changed, chat_template, tokenizer);
       for (std::size_t j = 0; j <= k; ++j) {
         CHECK(again.boundaries[j].token_end == prompt.boundaries[j].token_end);
