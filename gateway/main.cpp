@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 namespace {
@@ -41,6 +42,15 @@ void wait_for_signal() {
   std::signal(SIGTERM, end_now);
 }
 
+// Each connection is an open file; the usual soft limit of 1,024 is less than --max-connections
+// needs.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // a refusal is no reason not to serve
+}
+
 ServerOptions server_options(const Config& config) {
   ServerOptions options;
   options.host = config.host;
@@ -57,6 +67,7 @@ void run(const Config& config) {
   const std::unique_ptr<RequestLog> log = config.log.empty()
                                               ? std::make_unique<RequestLog>()
                                               : std::make_unique<RequestLog>(config.log);
+  raise_file_limit();
   auto bound = std::make_unique<Server>(server_options(config));  // a port in use is told first
 
   const std::unique_ptr<Checkpoint> checkpoint = open_checkpoint(model_path(config.model));

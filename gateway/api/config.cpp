@@ -143,6 +143,9 @@ void set(Config& config, const Option& option, const std::string& value, std::st
 }
 
 void read_file(Config& config, const std::string& file) {
+  if (std::error_code ignored; std::filesystem::is_directory(file, ignored)) {
+    throw std::runtime_error(fmt::format("--config {}: this is a folder, not a file", file));
+  }
   toml::table table;
   try {
     table = toml::parse_file(file);

@@ -103,6 +103,7 @@ struct Server::State {
       : options(options_), context(options_.threads), acceptor(asio::make_strand(context)) {}
 
   asio::awaitable<void> accept_loop();
+  void admit(tcp::socket socket);
   asio::awaitable<void> session(std::shared_ptr<Connection> connection, Registration registration,
                                 bool is_refused);
   asio::awaitable<void> converse(Connection& connection);
@@ -145,21 +146,28 @@ asio::awaitable<void> Server::State::accept_loop() {
       static_cast<void>(ignored);
       continue;
     }
-    std::size_t count = 0;
-    {
-      const std::lock_guard lock(mutex);
-      count = open.size();
+    try {
+      admit(std::move(socket));
+    } catch (const std::exception&) {  // no memory for this one; it is closed
     }
-    const auto most = static_cast<std::size_t>(options.max_connections);
-    if (count >= most + max_refused) continue;  // closes the socket
-    boost::system::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    auto connection = std::make_shared<Connection>(std::move(socket));
-    Registration registration(*this, connection);
-    const auto executor = connection->socket.get_executor();
-    asio::co_spawn(executor, session(std::move(connection), std::move(registration), count >= most),
-                   asio::detached);
   }
+}
+
+void Server::State::admit(tcp::socket socket) {
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex);
+    count = open.size();
+  }
+  const auto most = static_cast<std::size_t>(options.max_connections);
+  if (count >= most + max_refused) return;  // closes the socket
+  boost::system::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  auto connection = std::make_shared<Connection>(std::move(socket));
+  Registration registration(*this, connection);
+  const auto executor = connection->socket.get_executor();
+  asio::co_spawn(executor, session(std::move(connection), std::move(registration), count >= most),
+                 asio::detached);
 }
 
 asio::awaitable<void> Server::State::session(std::shared_ptr<Connection> connection,

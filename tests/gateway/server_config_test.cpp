@@ -111,6 +111,7 @@ TEST_CASE("a mistake in the file is named with file and line") {
   CHECK(in_file("virtual-clock = \"maybe\"\n").find("true or false") != std::string::npos);
   CHECK(in_file("\nport = = 1\n").find("line 2") != std::string::npos);
   CHECK(in_file("config = \"other.toml\"\n").find("config is not known") != std::string::npos);
+  CHECK(refusal({"--config", "/tmp"}).find("folder") != std::string::npos);
   CHECK(refusal({"--config", "/nowhere.toml"}).find("/nowhere.toml") != std::string::npos);
 }
 
