@@ -280,7 +280,14 @@ std::unique_ptr<Model> load_model(const Checkpoint& checkpoint, kernels::Backend
                              + " tokens was asked for, but the model was made for "
                              + std::to_string(own));
   }
-  return std::make_unique<Transformer>(checkpoint, backend, context == 0 ? own : context);
+  if (context == 0) context = own;
+  try {
+    return std::make_unique<Transformer>(checkpoint, backend, context);
+  } catch (const std::bad_alloc&) {
+    throw std::runtime_error("there is not enough memory to load " + checkpoint.config().name
+                             + " with a context of " + std::to_string(context)
+                             + " tokens; try a smaller context or a smaller model");
+  }
 }
 
 }  // namespace incipit::gateway
