@@ -1,6 +1,6 @@
 #include "gateway/model/digest.h"
 
-#define XXH_INLINE_ALL
+#define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): xxHash's own switch
 #include <xxhash.h>
 
 #include <cstring>

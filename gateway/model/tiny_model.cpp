@@ -147,7 +147,7 @@ std::unique_ptr<Checkpoint> make_tiny_checkpoint(std::uint64_t seed) {
 
   std::vector<float>& embedding = builder.random(vocabulary, hidden, 0x1p-7F);
   for (int token = 0; token < vocabulary; ++token)
-    embedding[token * hidden] = 1.0F;
+    embedding[static_cast<std::size_t>(token) * hidden] = 1.0F;
   builder.add("token_embd.weight", vocabulary, hidden);
   for (int layer = 0; layer < layers; ++layer)
     add_layer(builder, layer);
@@ -155,7 +155,7 @@ std::unique_ptr<Checkpoint> make_tiny_checkpoint(std::uint64_t seed) {
   builder.add("output_norm.weight", 1, hidden);
   std::vector<float>& head = builder.random(vocabulary, hidden, 0x1p-8F);
   for (int token = 0; token < vocabulary; ++token) {
-    head[token * hidden] = is_printable(token) ? 0.0F : -1024.0F;
+    head[static_cast<std::size_t>(token) * hidden] = is_printable(token) ? 0.0F : -1024.0F;
   }
   builder.add("output.weight", vocabulary, hidden);
   return make_checkpoint(std::move(builder.parts));

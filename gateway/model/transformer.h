@@ -16,9 +16,9 @@ class Transformer final : public Model {
   // object; the checkpoint need not.
   Transformer(const Checkpoint& checkpoint, kernels::Backend& backend, int context);
 
-  const ModelInfo& info() const override { return info_; }
+  [[nodiscard]] const ModelInfo& info() const override { return info_; }
 
-  std::size_t kv_block_bytes(int block_tokens) const override;
+  [[nodiscard]] std::size_t kv_block_bytes(int block_tokens) const override;
   void allocate_kv(int blocks, int block_tokens) override;
   // Throws std::invalid_argument for a token id outside the vocabulary, positions beyond the
   // context, or a `logits` of the wrong size; the KV pool is then untouched.
@@ -42,7 +42,7 @@ class Transformer final : public Model {
   void allocate_scratch();
   void check(const Batch& batch, std::size_t logits) const;
   void run_rows(std::span<const std::int32_t> tokens, std::span<const kernels::SequenceSpan> spans);
-  void attend(int layer, kernels::Rows hidden, std::span<const kernels::SequenceSpan> spans);
+  void attend(int index, kernels::Rows hidden, std::span<const kernels::SequenceSpan> spans);
   void feed_forward(const LayerWeights& layer, kernels::Rows hidden);
   void head(int rows, std::span<const std::int32_t> wanted, float* logits);
   [[nodiscard]] bool is_sliding(int layer) const;
