@@ -14,7 +14,7 @@ set(allowed_gateway/http    "^gateway/(http|api)/|^gateway/clock\\.h|^incipit/")
 
 # library -> regular expression of the files that may include it
 set(simdjson_header   "simdjson\\.h")
-set(simdjson_files    "^sdk/src/json_reader\\.cpp|^gateway/model/")
+set(simdjson_files    "^sdk/src/json_reader\\.cpp|^gateway/model/|^gateway/prompt/call_finder\\.cpp")
 set(beast_header      "boost/beast")
 set(beast_files       "^gateway/http/")
 set(xxhash_header     "xxhash\\.h|xxh3\\.h")
