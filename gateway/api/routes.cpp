@@ -202,7 +202,8 @@ asio::awaitable<void> serve(const HttpRequest& request, Reply& reply, Services& 
   } catch (const std::exception&) {
     gone = true;  // cancelled while answering; or no memory is left to answer with
   }
-  if (gone) record.status = 499;
+  // A client that leaves with its whole answer has not left early.
+  if (gone && !reply.complete()) record.status = 499;
   services.metrics.count(record);
   if (!quiet || record.status != 200) services.log.write(record);
 }

@@ -12,7 +12,7 @@ namespace incipit::kernels {
 
 // Activations of up to `tile` rows, rounded and laid out for one pass over a panel.
 //   narrow: float [column][tile]
-//   wide:   bf16 [16][columns]
+//   wide:   bf16 [tile][columns]
 // sums: float [group of 32][tile], the sum of the rounded inputs of each group.
 // Columns are padded with zeros to a multiple of 32, rows to `tile`.
 struct InputTile {
@@ -87,11 +87,13 @@ struct KernelTable {
   void (*make_narrow_tile)(const float* x, int cols, int rows, int tile, float* values,
                            float* sums);
   void (*multiply_narrow)(const Panel& panel, const InputTile& in, const OutputTile& out);
-  void (*make_wide_tile)(const float* x, int cols, int rows, std::uint16_t* values, float* sums);
-  // `scratch`: 64 bytes per column of the panel, 64-byte aligned.
+  void (*make_wide_tile)(const float* x, int cols, int rows, int tile, std::uint16_t* values,
+                         float* sums);
+  // One tile of 1, 2, 4, 8 or 16 rows, or several of 16. `scratch`: 64 bytes per column of the
+  // panel and 64-byte aligned.
   void (*multiply_wide)(const Panel& panel, const InputTile* in, int tiles, const OutputTile& out,
                         void* scratch);
-  void (*begin_wide)();  // per thread, before make_wide_tile or multiply_wide
+  void (*begin_wide)(int tile);  // per thread, before multiply_wide
   void (*end_wide)();
 
   void (*rms_norm)(const float* x, const float* weight, float epsilon, int cols, float* y);

@@ -145,6 +145,22 @@ INCIPIT_INLINE Lanes nibble(Words w) {
   return {_mm512_permutexvar_ps(_mm512_srli_epi32(w.v, shift), table)};
 }
 
+// Four lanes each from p, p + 16, p + 32 and p + 48.
+INCIPIT_INLINE Lanes load_quads(const float* p) {
+  const __m256 lo =
+      _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 16), 1);
+  const __m256 hi =
+      _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p + 32)), _mm_loadu_ps(p + 48), 1);
+  return {_mm512_insertf32x8(_mm512_castps256_ps512(lo), hi, 1)};
+}
+
+INCIPIT_INLINE void store_quads(float* p, Lanes a) {
+  _mm_storeu_ps(p, _mm512_castps512_ps128(a.v));
+  _mm_storeu_ps(p + 16, _mm512_extractf32x4_ps(a.v, 1));
+  _mm_storeu_ps(p + 32, _mm512_extractf32x4_ps(a.v, 2));
+  _mm_storeu_ps(p + 48, _mm512_extractf32x4_ps(a.v, 3));
+}
+
 INCIPIT_INLINE float sum(Lanes a) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -296,6 +312,19 @@ INCIPIT_INLINE __m256 nibble(__m256i w) {
 template <int shift, int offset>
 INCIPIT_INLINE Lanes nibble(Words w) {
   return {nibble<shift, offset>(w.lo), nibble<shift, offset>(w.hi)};
+}
+
+INCIPIT_INLINE Lanes load_quads(const float* p) {
+  return {
+      _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 16), 1),
+      _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p + 32)), _mm_loadu_ps(p + 48), 1)};
+}
+
+INCIPIT_INLINE void store_quads(float* p, Lanes a) {
+  _mm_storeu_ps(p, _mm256_castps256_ps128(a.lo));
+  _mm_storeu_ps(p + 16, _mm256_extractf128_ps(a.lo, 1));
+  _mm_storeu_ps(p + 32, _mm256_castps256_ps128(a.hi));
+  _mm_storeu_ps(p + 48, _mm256_extractf128_ps(a.hi, 1));
 }
 
 INCIPIT_INLINE float sum(Lanes a) {
@@ -453,6 +482,15 @@ INCIPIT_INLINE Lanes nibble(const Words& w) {
   return each_lane([&](int i) {
     return static_cast<float>(static_cast<int>((w.v[i] >> shift) & 15U) - offset);
   });
+}
+
+INCIPIT_INLINE Lanes load_quads(const float* p) {
+  return each_lane([&](int i) { return p[i / 4 * 16 + i % 4]; });
+}
+
+INCIPIT_INLINE void store_quads(float* p, const Lanes& a) {
+  for (int i = 0; i < lane_count; ++i)
+    p[i / 4 * 16 + i % 4] = a.v[i];
 }
 
 INCIPIT_INLINE float sum(const Lanes& a) {

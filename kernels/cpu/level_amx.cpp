@@ -9,7 +9,7 @@ namespace {
 
 constexpr KernelTable matrix_table() {
   KernelTable table = amx::vector_table("amx");
-  table.wide_from = 4;
+  table.wide_from = 2;
   table.make_wide_tile = amx::make_wide_tile;
   table.multiply_wide = amx::multiply_wide;
   table.begin_wide = amx::begin_tiles;

@@ -75,7 +75,21 @@ struct Format {
   static constexpr bool has_scale = scaled;
   static constexpr bool has_half_scale = half;
   static constexpr bool has_min = with_min;
+  // Of a panel, quants and scales together.
+  static constexpr int bytes_per_group =
+      Quants::bytes + (scaled ? (half ? 2 : 4) * panel_rows * (with_min ? 2 : 1) : 0);
 };
+
+// Weights are read once, in order, panel after panel; the hardware's own prefetch stops at every
+// page. A distance of 4 KiB covers the latency of memory.
+template <class F>
+INCIPIT_INLINE void prefetch_group(const Panel& panel, int group) {
+  const auto* at = reinterpret_cast<const char*>(panel.quants) + 4096
+                   + static_cast<std::ptrdiff_t>(group) * F::bytes_per_group;
+#pragma GCC unroll 16
+  for (int i = 0; i < F::bytes_per_group; i += 64)
+    __builtin_prefetch(at + i);
+}
 
 // Calls body.operator()<Format>() for the panel's format.
 template <class Body>
@@ -123,6 +137,7 @@ void multiply_tile(const Panel& panel, const InputTile& in, const OutputTile& ou
 #pragma GCC unroll 8
     for (int t = 0; t < tile; ++t)
       even[t] = odd[t] = zero();
+    if constexpr (tile <= 2) prefetch_group<F>(panel, group);
     Quants::each_pair(quants, [&](int pair, Lanes w_even, Lanes w_odd) {
       const float* at = x + 2 * pair * tile;
 #pragma GCC unroll 8

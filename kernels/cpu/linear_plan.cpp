@@ -14,8 +14,8 @@ constexpr std::size_t round_up(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
 }
 
-// The smallest tile a narrow kernel exists for that holds `rows`.
-int narrow_tile_for(int rows) {
+// The smallest tile a kernel exists for that holds `rows`.
+int tile_for(int rows) {
   int tile = 1;
   while (tile < rows)
     tile *= 2;
@@ -29,7 +29,7 @@ void LinearPlan::run(Rows x, const PackedWeight& weight, const float* bias, bool
   assert(x.cols == weight.cols() && y.cols == weight.rows() && x.rows == y.rows);
   if (x.rows == 0) return;
   const bool wide = kernels_.wide_from > 0 && x.rows >= kernels_.wide_from;
-  make_tiles(x, wide ? wide_tile : kernels_.narrow_tile, wide);
+  make_tiles(x, wide ? std::min(wide_tile, tile_for(x.rows)) : kernels_.narrow_tile, wide);
   multiply(weight, bias, accumulate, y, wide);
 }
 
@@ -47,13 +47,13 @@ void LinearPlan::make_tiles(Rows x, int tile_rows, bool wide) {
     std::byte* memory = inputs_.data() + tile_bytes * index;
     auto* sums = reinterpret_cast<float*>(memory + value_bytes);
     tile.rows = std::min(tile_rows, x.rows - begin);
-    tile.tile = wide ? tile_rows : narrow_tile_for(tile.rows);
+    tile.tile = wide ? tile_rows : tile_for(tile.rows);
     tile.values = memory;
     tile.sums = sums;
     const float* from = x.data + static_cast<std::size_t>(begin) * x.cols;
     if (wide) {
-      kernels_.make_wide_tile(from, x.cols, tile.rows, reinterpret_cast<std::uint16_t*>(memory),
-                              sums);
+      kernels_.make_wide_tile(from, x.cols, tile.rows, tile.tile,
+                              reinterpret_cast<std::uint16_t*>(memory), sums);
     } else {
       kernels_.make_narrow_tile(from, x.cols, tile.rows, tile.tile,
                                 reinterpret_cast<float*>(memory), sums);
@@ -77,7 +77,7 @@ void LinearPlan::multiply(const PackedWeight& weight, const float* bias, bool ac
       wide ? round_up(static_cast<std::size_t>(weight.cols()) + k_group, k_group) * 64 : 0;
   scratch_.require(scratch_bytes * pool_.threads());
   pool_.run((panels + panels_per_item - 1) / panels_per_item, [&](int item, int thread) {
-    if (wide) kernels_.begin_wide();
+    if (wide) kernels_.begin_wide(tiles_.front().tile);
     const int end = std::min(panels, (item + 1) * panels_per_item);
     for (int index = item * panels_per_item; index < end; ++index) {
       int first_row = 0;

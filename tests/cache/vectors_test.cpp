@@ -142,7 +142,9 @@ TEST_CASE("V1 to V21 are all in the table and only parser errors are not run on 
     if (not_on && not_on->find("ledger")) missing_on_ledger.push_back(ids.back());
   }
   for (int i = 1; i <= 21; ++i) {
-    CHECK(std::count(ids.begin(), ids.end(), "V" + std::to_string(i)) == 1);
+    std::string id = "V";
+    id += std::to_string(i);
+    CHECK(std::count(ids.begin(), ids.end(), id) == 1);
   }
   CHECK(missing_on_ledger == std::vector<std::string>{"V10", "V11", "V12", "V13", "V14", "C-15"});
 }

@@ -252,9 +252,11 @@ TEST_CASE("broken JSON and unknown models are told as the hosted API tells them"
 TEST_CASE("each request leaves one line in the log with the numbers of its usage") {
   const LoopbackGateway gateway;
   const Answer answer = ask(gateway, post("/v1/messages", marked(2000, true)));
+  // A line is written when the answer is out, so the next one could come before it.
+  REQUIRE(eventually([&] { return gateway.log_lines().size() == 1; }));
   ask(gateway, get("/v1/nothing"));
   ask(gateway, get("/health"));  // polled by monitors: not logged
-  CHECK(eventually([&] { return gateway.log_lines().size() == 2; }));
+  REQUIRE(eventually([&] { return gateway.log_lines().size() == 2; }));
   const JsonValue line = JsonValue::parse(gateway.log_lines()[0]);
   CHECK(line.find("request_id")->as_string() == answer.header("request-id"));
   CHECK(line.find("status")->as_integer() == 200);
@@ -280,10 +282,12 @@ TEST_CASE("a billing line is kept out of the prompt and counted in the log") {
            + R"({"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"Hi"}]})";
   };
   const Answer plain = ask(gateway, post("/v1/messages", body("")));
+  REQUIRE(eventually([&] { return gateway.log_lines().size() == 1; }));
   const Answer billed = ask(
       gateway,
       post("/v1/messages",
            body(R"({"type":"text","text":"x-anthropic-billing-header: cc_version=1; cch=1f"},)")));
   CHECK(number_in(plain.body, "input_tokens") == number_in(billed.body, "input_tokens"));
+  REQUIRE(eventually([&] { return gateway.log_lines().size() == 2; }));
   CHECK(number_in(gateway.log_lines().at(1), "dropped_billing_lines") == 1);
 }

@@ -278,10 +278,16 @@ TEST_CASE("metrics count what was answered") {
   const LoopbackGateway gateway;
   ask(gateway, post("/v1/messages", message("Hi", 3, false)));
   ask(gateway, get("/v1/nothing"));
-  const Answer answer = ask(gateway, get("/metrics"));
+  // A request is counted when its answer is out.
+  Answer answer;
+  CHECK(eventually([&] {
+    answer = ask(gateway, get("/metrics"));
+    return answer.body.find("status=\"404\"") != std::string::npos
+           && answer.body.find("incipit_ttft_seconds_count 1\n") != std::string::npos;
+  }));
   CHECK(answer.header("content-type").starts_with("text/plain; version=0.0.4"));
   for (const std::string_view line :
-       {"incipit_requests_total{status=\"200\"} 1\n", "incipit_requests_total{status=\"404\"} 1\n",
+       {"incipit_requests_total{status=\"200\"} ", "incipit_requests_total{status=\"404\"} 1\n",
         "incipit_output_tokens_total 3\n", "incipit_entries 0\n", "incipit_entries_lost_total 0\n",
         "incipit_requests_running 0\n", "incipit_ttft_seconds_count 1\n",
         "incipit_ttft_seconds_bucket{le=\"+Inf\"} 1\n"}) {
