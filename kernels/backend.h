@@ -109,6 +109,10 @@ struct AttentionArguments {
 
 enum class Activation : std::uint8_t { silu, gelu_tanh };
 
+// How `linear` rounds the inputs of a weight: to one bf16 number, or to the sum of two (16 bits of
+// mantissa for twice the arithmetic), for models whose activations have outliers.
+enum class InputPrecision : std::uint8_t { bf16, two_bf16 };
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -126,7 +130,8 @@ class Backend {
   // Repacks a matrix for `linear` and `embed`. Several tensors with equal `cols` may be stacked by
   // rows (q, k, v or gate, up) into one weight, each with its own dtype. The source may be unmapped
   // afterwards.
-  [[nodiscard]] virtual std::unique_ptr<Weight> pack(std::span<const HostTensor> stacked) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Weight> pack(
+      std::span<const HostTensor> stacked, InputPrecision inputs = InputPrecision::bf16) = 0;
 
   // x[t] = float(table row ids[t]) * scale. ids: host memory.
   virtual void embed(std::span<const std::int32_t> ids, const Weight& table, float scale,
@@ -136,8 +141,9 @@ class Backend {
   virtual void rms_norm(Rows x, const float* weight, float epsilon, Rows y) = 0;
 
   // y = x · Wᵀ (+ bias), or y += x · Wᵀ (+ bias) when `accumulate`. x [T][K], y [T][N],
-  // bias [N] device or null. Inputs are rounded to bf16 first; weights are exact (bf16 for f32 and
-  // f16 sources); sums are float32. |error| <= 2^-8 · Σ|x·w| against float64 on the same weights.
+  // bias [N] device or null. Inputs are rounded as the weight was packed for; weights are exact
+  // (bf16 for f32 and f16 sources); sums are float32. |error| against float64 on the same weights
+  // is at most 2^-8 · Σ|x·w|, for two_bf16 inputs 2^-15 · Σ|x·w|.
   virtual void linear(Rows x, const Weight& weight, const float* bias, bool accumulate, Rows y) = 0;
 
   // y[t][j] = activation(x[t][j]) * x[t][F + j]. x [T][2F], y [T][F].

@@ -16,14 +16,15 @@ class WeightLoader {
       : checkpoint_(checkpoint), backend_(backend) {}
 
   std::unique_ptr<kernels::Weight> matrix(const std::string& prefix,
-                                          std::initializer_list<std::string_view> names) {
+                                          std::initializer_list<std::string_view> names,
+                                          kernels::InputPrecision inputs) {
     std::vector<HostTensor> stacked;
     for (const std::string_view name : names) {
       const HostTensor* tensor = checkpoint_.tensor(prefix + std::string(name));
       if (tensor == nullptr) return nullptr;
       stacked.push_back(*tensor);
     }
-    return backend_.pack(stacked);
+    return backend_.pack(stacked, inputs);
   }
 
   // The named vectors one behind the other, in float32; empty when the model has none of them.
@@ -46,19 +47,24 @@ class WeightLoader {
   }
 
   LayerWeights layer(int index) {
+    // Gemma's residual stream has single components thousands of times larger than the rest. With
+    // inputs of one bf16 number a token can tip over a threshold and disturb hundreds after it.
+    const kernels::InputPrecision inputs = checkpoint_.config().architecture == "gemma3"
+                                               ? kernels::InputPrecision::two_bf16
+                                               : kernels::InputPrecision::bf16;
     const std::string prefix = "blk." + std::to_string(index) + ".";
     LayerWeights layer;
     layer.attention_norm = vector(prefix, {"attn_norm.weight"});
-    layer.qkv = matrix(prefix, {"attn_q.weight", "attn_k.weight", "attn_v.weight"});
+    layer.qkv = matrix(prefix, {"attn_q.weight", "attn_k.weight", "attn_v.weight"}, inputs);
     layer.qkv_bias = vector(prefix, {"attn_q.bias", "attn_k.bias", "attn_v.bias"});
     layer.q_norm = vector(prefix, {"attn_q_norm.weight"});
     layer.k_norm = vector(prefix, {"attn_k_norm.weight"});
-    layer.attention_output = matrix(prefix, {"attn_output.weight"});
+    layer.attention_output = matrix(prefix, {"attn_output.weight"}, inputs);
     layer.attention_output_bias = vector(prefix, {"attn_output.bias"});
     layer.post_attention_norm = vector(prefix, {"post_attention_norm.weight"});
     layer.feed_forward_norm = vector(prefix, {"ffn_norm.weight"});
-    layer.gate_up = matrix(prefix, {"ffn_gate.weight", "ffn_up.weight"});
-    layer.down = matrix(prefix, {"ffn_down.weight"});
+    layer.gate_up = matrix(prefix, {"ffn_gate.weight", "ffn_up.weight"}, inputs);
+    layer.down = matrix(prefix, {"ffn_down.weight"}, inputs);
     layer.post_feed_forward_norm = vector(prefix, {"post_ffw_norm.weight"});
     return layer;
   }
@@ -80,11 +86,11 @@ Weights load_weights(const Checkpoint& checkpoint, kernels::Backend& backend, in
   const ModelConfig& config = checkpoint.config();
   WeightLoader loader(checkpoint, backend);
   Weights weights;
-  weights.embedding = loader.matrix("", {"token_embd.weight"});
+  weights.embedding = loader.matrix("", {"token_embd.weight"}, kernels::InputPrecision::bf16);
   for (int i = 0; i < config.layers; ++i)
     weights.layers.push_back(loader.layer(i));
   weights.output_norm = loader.vector("", {"output_norm.weight"});
-  weights.output = loader.matrix("", {"output.weight"});
+  weights.output = loader.matrix("", {"output.weight"}, kernels::InputPrecision::bf16);
   weights.global_rope =
       loader.rope(context, config.rope_base, config.rope_linear_factor, config.rope_factors);
   // Only Gemma rotates its sliding-window layers by other, unscaled, angles.

@@ -93,8 +93,9 @@ class CpuBackend : public Backend {
     if (bytes > 0) std::memcpy(host, device, bytes);
   }
 
-  [[nodiscard]] std::unique_ptr<Weight> pack(std::span<const HostTensor> stacked) override {
-    return std::make_unique<PackedWeight>(stacked, pool_);
+  [[nodiscard]] std::unique_ptr<Weight> pack(std::span<const HostTensor> stacked,
+                                             InputPrecision inputs) override {
+    return std::make_unique<PackedWeight>(stacked, inputs, pool_);
   }
 
   void embed(std::span<const std::int32_t> ids, const Weight& table, float scale, Rows x) override {

@@ -1,5 +1,7 @@
 #include "kernels/cpu/linear_plan.h"
 
+#include "kernels/number.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -28,9 +30,30 @@ void LinearPlan::run(Rows x, const PackedWeight& weight, const float* bias, bool
                      Rows y) {
   assert(x.cols == weight.cols() && y.cols == weight.rows() && x.rows == y.rows);
   if (x.rows == 0) return;
+  run_once(x, weight, bias, accumulate, y);
+  if (weight.inputs() == InputPrecision::two_bf16) {
+    run_once(remainder(x), weight, nullptr, true, y);
+  }
+}
+
+void LinearPlan::run_once(Rows x, const PackedWeight& weight, const float* bias, bool accumulate,
+                          Rows y) {
   const bool wide = kernels_.wide_from > 0 && x.rows >= kernels_.wide_from;
   make_tiles(x, wide ? std::min(wide_tile, tile_for(x.rows)) : kernels_.narrow_tile, wide);
   multiply(weight, bias, accumulate, y, wide);
+}
+
+Rows LinearPlan::remainder(Rows x) {
+  const auto cols = static_cast<std::size_t>(x.cols);
+  remainder_.require(cols * static_cast<std::size_t>(x.rows) * sizeof(float));
+  auto* low = reinterpret_cast<float*>(remainder_.data());
+  pool_.run(x.rows, [&](int row, int) {
+    const std::size_t begin = static_cast<std::size_t>(row) * cols;
+    for (std::size_t i = begin; i < begin + cols; ++i) {
+      low[i] = x.data[i] - float_from_bf16(bf16_from_float(x.data[i]));
+    }
+  });
+  return {low, x.rows, x.cols};
 }
 
 void LinearPlan::make_tiles(Rows x, int tile_rows, bool wide) {

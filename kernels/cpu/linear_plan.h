@@ -17,11 +17,15 @@ class LinearPlan {
   void run(Rows x, const PackedWeight& weight, const float* bias, bool accumulate, Rows y);
 
  private:
+  void run_once(Rows x, const PackedWeight& weight, const float* bias, bool accumulate, Rows y);
+  // What rounding the inputs to bf16 leaves over, as rows of their own.
+  [[nodiscard]] Rows remainder(Rows x);
   void make_tiles(Rows x, int tile_rows, bool wide);
   void multiply(const PackedWeight& weight, const float* bias, bool accumulate, Rows y, bool wide);
 
   const KernelTable& kernels_;
   WorkerPool& pool_;
+  AlignedMemory remainder_;
   AlignedMemory inputs_;
   AlignedMemory scratch_;
   std::vector<InputTile> tiles_;

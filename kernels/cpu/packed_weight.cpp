@@ -138,7 +138,9 @@ void pack_group(const QuantGroup& group, int lane, FormatShape shape,
 
 }  // namespace
 
-PackedWeight::PackedWeight(std::span<const HostTensor> stacked, WorkerPool& pool) {
+PackedWeight::PackedWeight(std::span<const HostTensor> stacked, InputPrecision inputs,
+                           WorkerPool& pool)
+    : inputs_(inputs) {
   assert(!stacked.empty());
   cols_ = static_cast<int>(stacked.front().cols);
   groups_ = (cols_ + k_group - 1) / k_group;

@@ -15,13 +15,15 @@ class WorkerPool;
 
 class PackedWeight : public Weight {
  public:
-  PackedWeight(std::span<const HostTensor> stacked, WorkerPool& pool);
+  PackedWeight(std::span<const HostTensor> stacked, InputPrecision inputs, WorkerPool& pool);
 
   [[nodiscard]] int rows() const override { return rows_; }
 
   [[nodiscard]] int cols() const override { return cols_; }
 
   [[nodiscard]] std::size_t bytes() const override { return memory_.size(); }
+
+  [[nodiscard]] InputPrecision inputs() const noexcept { return inputs_; }
 
   [[nodiscard]] int panels() const noexcept { return panels_; }
 
@@ -52,6 +54,7 @@ class PackedWeight : public Weight {
   int cols_ = 0;
   int groups_ = 0;
   int panels_ = 0;
+  InputPrecision inputs_;
   std::vector<Segment> segments_;
   AlignedMemory memory_;
 };

@@ -51,7 +51,7 @@ TEST_CASE("attention matches float64 for every level, shape and ragged length") 
                 reference_attention(sequence, cache, 1, q.data() + at, position, head);
             for (int d = 0; d < shape.head_dim; ++d) {
               const double error = std::fabs(out[at + d] - expected[d]);
-              // Values reach about 6; probabilities are rounded to eight bits.
+              // Values reach about 6; queries are rounded to eight bits.
               worst = std::max(worst, std::isnan(error) ? 1e9 : error);
             }
           }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 #include <span>
 
 namespace incipit::kernels::test {
@@ -91,6 +92,28 @@ TEST_CASE("linear stays within its bound for every level, type and ragged shape"
         }
       }
     }
+  }
+}
+
+TEST_CASE("inputs of two bf16 numbers bring the error down to 2^-15, row by row the same") {
+  for (const std::string& level : cpu_isa_levels()) {
+    CAPTURE(level);
+    auto backend = backend_at(level);
+    const int n = 17;
+    const int k = 512;
+    const Matrix stacked[] = {random_matrix(DType::q8_0, n, k, 1)};
+    auto weight = backend->pack(std::span(&stacked[0].tensor, 1), InputPrecision::two_bf16);
+    auto x = random_floats(std::size_t{33} * k, 7);
+    const Product expected = reference_product(x, 33, stacked);
+    std::vector<float> y(std::size_t{33} * n);
+    backend->linear(rows_of(x, 33, k), *weight, nullptr, false, rows_of(y, 33, n));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      CHECK(std::fabs(y[i] - expected.value[i]) <= expected.magnitude[i] / 32768 + 1e-6);
+    }
+    std::vector<float> one(n);
+    std::vector<float> first_row(x.begin(), x.begin() + k);
+    backend->linear(rows_of(first_row, 1, k), *weight, nullptr, false, rows_of(one, 1, n));
+    CHECK(std::memcmp(one.data(), y.data(), n * sizeof(float)) == 0);
   }
 }
 
