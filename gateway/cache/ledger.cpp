@@ -215,6 +215,11 @@ std::int64_t Ledger::entries_lost() const {
   return state_->lost;
 }
 
+std::size_t Ledger::entries_held() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->by_expiry.size();
+}
+
 void Ledger::check_integrity() const {
   const std::lock_guard lock(state_->mutex);
   std::size_t count = 0;

@@ -96,6 +96,8 @@ class Ledger {
 
   [[nodiscard]] std::vector<EntryView> entries(TimePoint now) const;
   [[nodiscard]] std::int64_t entries_lost() const;
+  // Entries in memory: the live ones and those that have expired and not been swept yet.
+  [[nodiscard]] std::size_t entries_held() const;
   // Throws std::logic_error that says what is inconsistent. For tests.
   void check_integrity() const;
 
