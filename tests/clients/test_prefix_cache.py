@@ -26,7 +26,7 @@ def timed_stream(client, **request):
 
 @pytest.mark.parametrize(
     ("fixture", "characters", "least", "most"),
-    [("default_model", 11500, 2600, 3400), ("gemma", 8000, 1500, 2500)],
+    [("default_model", 13600, 2700, 3400), ("gemma", 8000, 1500, 2500)],
 )
 def test_the_second_identical_request_reads_what_the_first_wrote(
     request, fixture, characters, least, most
