@@ -18,10 +18,11 @@
 #include <sys/resource.h>
 #include <vector>
 
+namespace incipit::gateway {
+
 namespace {
 
 namespace asio = boost::asio;
-using namespace incipit::gateway;  // the program is the gateway
 
 constexpr std::chrono::seconds grace{30};        // for running requests after a signal
 constexpr std::chrono::seconds ending_grace{3};  // for telling what is left that it ends
@@ -73,8 +74,8 @@ void run(const Config& config) {
   const std::unique_ptr<Checkpoint> checkpoint = open_checkpoint(model_path(config.model));
   const Tokenizer tokenizer(checkpoint->tokenizer());
   const ChatTemplate chat_template(checkpoint->config(), checkpoint->tokenizer());
-  const std::unique_ptr<incipit::kernels::Backend> backend =
-      incipit::kernels::make_backend(config.backend, {.threads = config.threads, .max_isa = {}});
+  const std::unique_ptr<kernels::Backend> backend =
+      kernels::make_backend(config.backend, {.threads = config.threads, .max_isa = {}});
   const std::unique_ptr<Model> model = load_model(*checkpoint, *backend, config.context);
   const ModelInfo& info = model->info();
 
@@ -118,7 +119,10 @@ void run(const Config& config) {
 
 }  // namespace
 
+}  // namespace incipit::gateway
+
 int main(int argc, char** argv) {
+  namespace program = incipit::gateway;
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error to handle, not an end
   try {
     std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -131,15 +135,15 @@ int main(int argc, char** argv) {
       }
       arguments = {"--help"};
     }
-    const std::optional<Config> config = read_config(arguments);
+    const std::optional<program::Config> config = program::read_config(arguments);
     if (!config) {
-      fmt::print("{}", help_text());
+      fmt::print("{}", program::help_text());
       return 0;
     }
-    run(*config);
+    program::run(*config);
     return 0;
   } catch (const std::exception& error) {
-    note(fmt::format("incipit-gateway: {}", error.what()));
+    program::note(fmt::format("incipit-gateway: {}", error.what()));
     return 2;
   }
 }

@@ -14,6 +14,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+// NOLINTNEXTLINE(readability-identifier-naming): the library's name
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 

@@ -49,6 +49,13 @@ void check_length(std::size_t tokens, int context) {
   }
 }
 
+// Tokens per second of decoding; the first one is prefill's.
+std::optional<double> rate(std::int64_t produced, SteadyTime first_token) {
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - first_token;
+  if (produced < 2 || spent.count() <= 0) return std::nullopt;
+  return static_cast<double>(produced - 1) / spent.count();
+}
+
 // The last prompt token is computed again for its logits; that does not make a read shorter.
 int settled_reuse(int reused_tokens, int prompt_tokens) {
   return reused_tokens >= prompt_tokens - 1 ? prompt_tokens : reused_tokens;
@@ -56,6 +63,33 @@ int settled_reuse(int reused_tokens, int prompt_tokens) {
 
 double milliseconds_between(SteadyTime from, SteadyTime to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+ApiError overloaded(const std::string& message, int retry_after) {
+  ApiError error(529, "overloaded_error", message);
+  error.retry_after = retry_after;
+  return error;
+}
+
+// All but the tokens.
+GenerationRequest generation_of(const Conversation& conversation, const CachePlan& plan,
+                                const Scope& scope, const Services& services) {
+  GenerationRequest generation;
+  generation.max_tokens = conversation.max_tokens;
+  generation.sampling = conversation.sampling;
+  if (generation.sampling.seed == 0) generation.sampling.seed = random_seed();
+  generation.stop_tokens = services.chat_template.stop_tokens(services.tokenizer);
+  generation.salt = kv_salt(scope);
+  generation.protections = plan.protections;
+  return generation;
+}
+
+// Usage is fixed here, at the end of prefill (C-58).
+void settle(Services& services, const CachePlan& plan, int reused_tokens, RequestRecord& record) {
+  record.usage = services.ledger.settle(plan, settled_reuse(reused_tokens, plan.prompt_tokens),
+                                        services.clock.now());
+  record.kv_reused = reused_tokens;
+  record.generated = true;
 }
 
 // Throws what an ending means that is not an answer.
@@ -66,11 +100,8 @@ void throw_unless_answered(const TokenEvent& end, RequestRecord& record) {
     case FinishReason::failed:
       record.error = end.message;
       throw ApiError(500, "api_error", "Internal server error");
-    case FinishReason::shutdown: {
-      ApiError error(529, "overloaded_error", "The gateway is shutting down");
-      error.retry_after = 5;
-      throw error;
-    }
+    case FinishReason::shutdown:
+      throw overloaded("The gateway is shutting down", 5);
     case FinishReason::stop_token:
     case FinishReason::max_tokens:
     case FinishReason::context_full:
@@ -142,32 +173,18 @@ asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Service
   const CachePlan plan = services.ledger.lookup(scope, conversation.model,
                                                 std::move(prompt.boundaries), request.arrived);
 
-  GenerationRequest generation;
-  const int prompt_tokens = plan.prompt_tokens;
+  GenerationRequest generation = generation_of(conversation, plan, scope, services);
   generation.tokens = std::move(prompt.tokens);
-  generation.max_tokens = conversation.max_tokens;
-  generation.sampling = conversation.sampling;
-  if (generation.sampling.seed == 0) generation.sampling.seed = random_seed();
-  generation.stop_tokens = services.chat_template.stop_tokens(services.tokenizer);
-  generation.salt = kv_salt(scope);
-  generation.protections = plan.protections;
   const auto executor = co_await asio::this_coro::executor;
   std::optional<TokenStream> tokens = services.engine.submit(std::move(generation), executor);
-  if (!tokens) {
-    ApiError error(529, "overloaded_error", "Overloaded: the queue of waiting requests is full");
-    error.retry_after = 2;
-    throw error;
-  }
+  if (!tokens) throw overloaded("Overloaded: the queue of waiting requests is full", 2);
 
   TokenEvent event = co_await tokens->next();
   if (event.kind != TokenEvent::Kind::started) {
     throw_unless_answered(event, record);
     throw std::logic_error("the engine ended a request as answered before its prefill did");
   }
-  record.usage = services.ledger.settle(plan, settled_reuse(event.reused_tokens, prompt_tokens),
-                                        services.clock.now());
-  record.kv_reused = event.reused_tokens;
-  record.generated = true;
+  settle(services, plan, event.reused_tokens, record);
   SteadyTime first_token = std::chrono::steady_clock::now();
   record.ttft_ms = milliseconds_between(request.received, first_token);
 
@@ -210,10 +227,7 @@ asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Service
   // The token that ends the turn is generated too, though never delivered.
   if (ended && event.reason == FinishReason::stop_token) ++produced;
   record.usage.output_tokens = produced;
-  const double decoding_ms = milliseconds_between(first_token, std::chrono::steady_clock::now());
-  if (produced > 1 && decoding_ms > 0) {
-    record.tokens_per_second = 1000.0 * static_cast<double>(produced - 1) / decoding_ms;
-  }
+  record.tokens_per_second = rate(produced, first_token);
 
   const std::vector<Piece> rest = parser.finish();
   const StopState stop = stop_state(parser, ended ? event.reason : FinishReason::stop_token);

@@ -63,7 +63,7 @@ asio::awaitable<void> Connection::linger(std::chrono::milliseconds limit) {
   boost::system::error_code ignored;
   socket.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   arm(limit);
-  std::array<char, 16384> sink;
+  std::array<char, 16384> sink{};
   while (!expired()) {
     const auto [error, received] = co_await socket.async_read_some(asio::buffer(sink), as_result);
     static_cast<void>(received);

@@ -99,15 +99,16 @@ struct Server::State {
     std::weak_ptr<Connection> connection_;
   };
 
-  explicit State(const ServerOptions& options_)
-      : options(options_), context(options_.threads), acceptor(asio::make_strand(context)) {}
+  explicit State(const ServerOptions& the_options)
+      : options(the_options), context(the_options.threads), acceptor(asio::make_strand(context)) {}
 
   asio::awaitable<void> accept_loop();
   void admit(tcp::socket socket);
   asio::awaitable<void> session(std::shared_ptr<Connection> connection, Registration registration,
                                 bool is_refused);
-  asio::awaitable<void> converse(Connection& connection);
-  asio::awaitable<void> refuse(Connection& connection, const HttpRequest& request, ApiError error);
+  asio::awaitable<void> converse(Connection& connection) const;
+  asio::awaitable<void> refuse(Connection& connection, const HttpRequest& request,
+                               ApiError error) const;
 
   // Closes every open connection, or only those between two requests; each on its own strand.
   void close_connections(bool only_idle) {
@@ -192,7 +193,7 @@ asio::awaitable<void> Server::State::session(std::shared_ptr<Connection> connect
   connection->close();
 }
 
-asio::awaitable<void> Server::State::converse(Connection& connection) {
+asio::awaitable<void> Server::State::converse(Connection& connection) const {
   using asio::experimental::awaitable_operators::operator||;
   std::chrono::milliseconds wait = options.head_timeout;
   while (!draining) {
@@ -216,7 +217,7 @@ asio::awaitable<void> Server::State::converse(Connection& connection) {
 }
 
 asio::awaitable<void> Server::State::refuse(Connection& connection, const HttpRequest& request,
-                                            ApiError error) {
+                                            ApiError error) const {
   RequestRecord record;
   record.request_id = request.id;
   record.method = request.method;
