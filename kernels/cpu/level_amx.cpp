@@ -1,7 +1,8 @@
 // The level with matrix registers: tiles of 16 x 32 bf16 for matrix products and attention, the
 // AVX-512 code for the rest and for few rows.
 #define INCIPIT_LEVEL amx
-#include "kernels/cpu/amx_kernels.h"
+#include "kernels/cpu/amx_attention.h"
+#include "kernels/cpu/amx_linear.h"
 #include "kernels/cpu/vector_level.h"
 
 namespace incipit::kernels {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/attention_kernels.h"
+#include "kernels/cpu/attention_vector.h"
 #include "kernels/cpu/linear_kernels.h"
 #include "kernels/cpu/row_kernels.h"
 
