@@ -105,7 +105,7 @@ struct Server::State {
   asio::awaitable<void> accept_loop();
   void admit(tcp::socket socket);
   asio::awaitable<void> session(std::shared_ptr<Connection> connection, Registration registration,
-                                bool is_refused);
+                                bool is_refused) const;
   asio::awaitable<void> converse(Connection& connection) const;
   asio::awaitable<void> refuse(Connection& connection, const HttpRequest& request,
                                ApiError error) const;
@@ -172,7 +172,7 @@ void Server::State::admit(tcp::socket socket) {
 }
 
 asio::awaitable<void> Server::State::session(std::shared_ptr<Connection> connection,
-                                             Registration /*registration*/, bool is_refused) {
+                                             Registration /*registration*/, bool is_refused) const {
   try {
     if (is_refused) {
       HttpRequest unread;
