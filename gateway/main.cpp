@@ -31,17 +31,26 @@ void note(const std::string& text) {
   fmt::print(stderr, "{}\n", text);
 }
 
-// Blocks until SIGINT or SIGTERM. From then on a second one ends the program at once.
-void wait_for_signal() {
-  asio::io_context context;
-  asio::signal_set signals(context, SIGINT, SIGTERM);
-  signals.async_wait([](const boost::system::error_code&, int) {});
-  context.run();
-  signals.clear();
-  const auto end_now = [](int) { std::_Exit(0); };
-  std::signal(SIGINT, end_now);
-  std::signal(SIGTERM, end_now);
-}
+// SIGINT and SIGTERM are taken from construction on. The first one ends `wait`, a later one the
+// program, at once.
+class Signals {
+ public:
+  Signals() : set_(context_, SIGINT, SIGTERM) {
+    set_.async_wait([](const boost::system::error_code&, int) {});
+  }
+
+  void wait() {
+    context_.run();
+    set_.clear();
+    const auto end_now = [](int) { std::_Exit(0); };
+    std::signal(SIGINT, end_now);
+    std::signal(SIGTERM, end_now);
+  }
+
+ private:
+  asio::io_context context_;
+  asio::signal_set set_;
+};
 
 // Each connection is an open file; the usual soft limit of 1,024 is less than --max-connections
 // needs.
@@ -105,10 +114,11 @@ void run(const Config& config) {
                    blocks * static_cast<std::size_t>(engine_options.block_tokens)));
   note(fmt::format("loaded   in {:.1f} s", loading.count()));
   if (config.virtual_clock) note("clock    virtual: POST /incipit/clock moves it");
+  Signals signals;  // before the line that says it may be used
   fmt::print("listening on {}\n", server->address());
   std::fflush(stdout);
 
-  wait_for_signal();
+  signals.wait();
   note("stopping: running requests may end; a second signal ends at once");
   server->stop_accepting();
   if (!server->wait_until_idle(grace)) {

@@ -197,7 +197,7 @@ TEST_CASE("one connection too many is answered 529 with retry-after, and its pla
 
 TEST_CASE("a reader that takes nothing any more is dropped") {
   LoopbackGateway gateway(short_times());
-  Client client(gateway, 4096);
+  Client client(gateway, Client::Kind::narrow);
   // Answers of some 20 kB each pile up until no buffer takes more.
   std::string requests;
   for (int i = 0; i < 600; ++i)

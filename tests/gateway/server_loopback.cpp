@@ -8,6 +8,7 @@
 #include <charconv>
 #include <fstream>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sstream>
 #include <stdexcept>
 #include <sys/socket.h>
@@ -117,12 +118,16 @@ std::string Answer::header(std::string_view name) const {
   return head.substr(value, head.find("\r\n", value) - value);
 }
 
-Client::Client(const LoopbackGateway& gateway, int receive_buffer)
+Client::Client(const LoopbackGateway& gateway, Kind kind)
     : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-  if (receive_buffer > 0) {
+  if (kind == Kind::narrow) {
+    // The sender's buffer grows with the segment size that the receiver announces.
+    const int receive_buffer = 4096;
+    const int segment = 536;
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    ::setsockopt(socket_, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
   }
-  const timeval limit{10, 0};
+  const timeval limit{20, 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   sockaddr_in address{};
@@ -160,7 +165,7 @@ std::string Client::receive() {
   std::string bytes(65536, '\0');
   const ssize_t received = ::recv(socket_, bytes.data(), bytes.size(), 0);
   if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-    throw std::runtime_error("nothing came from the gateway under test for ten seconds");
+    throw std::runtime_error("nothing came from the gateway under test for twenty seconds");
   }
   bytes.resize(received > 0 ? static_cast<std::size_t>(received) : 0);
   return bytes;
@@ -267,7 +272,7 @@ long number_in(std::string_view json, std::string_view name) {
 }
 
 bool eventually(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -51,10 +51,12 @@ struct Answer {
   [[nodiscard]] std::string header(std::string_view name) const;
 };
 
-// Blocking socket; every read gives up after ten seconds.
+// Blocking socket; every read gives up after twenty seconds.
 class Client {
  public:
-  explicit Client(const LoopbackGateway& gateway, int receive_buffer = 0);
+  enum class Kind { quick, narrow };  // narrow: buffers so small that not reading is soon felt
+
+  explicit Client(const LoopbackGateway& gateway, Kind kind = Kind::quick);
   ~Client();
   Client(Client&& other) noexcept;
   Client(const Client&) = delete;
@@ -87,7 +89,7 @@ Answer ask(const LoopbackGateway& gateway, std::string_view request);
 // The integer behind `"name":`; -1 when the text has none.
 [[nodiscard]] long number_in(std::string_view json, std::string_view name);
 
-// Polls until `condition` holds, at most ten seconds; returns whether it did.
+// Polls until `condition` holds, at most twenty seconds; returns whether it did.
 bool eventually(const std::function<bool()>& condition);
 
 }  // namespace incipit::gateway::testing
