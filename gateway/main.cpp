@@ -88,7 +88,7 @@ void run(const Config& config) {
   const std::unique_ptr<Model> model = load_model(*checkpoint, *backend, config.context);
   const ModelInfo& info = model->info();
 
-  Clock clock;
+  Clock clock = config.virtual_clock ? Clock::frozen() : Clock();
   Ledger ledger;
   EngineOptions engine_options;
   engine_options.kv_memory = config.kv_memory;
