@@ -40,8 +40,15 @@ constexpr std::array routes{
 };
 
 // Paths of the hosted API that this gateway does not serve: said so rather than a bare "not found".
-constexpr std::array<std::string_view, 5> not_served{
-    "/v1/messages/batches", "/v1/files", "/v1/complete", "/v1/skills", "/v1/organizations"};
+// Those that belong to the Messages API are a feature refused, the rest is another API.
+struct NotServed {
+  std::string_view folder;
+  int status;
+};
+
+constexpr std::array not_served{NotServed{"/v1/messages/batches", 400}, NotServed{"/v1/files", 400},
+                                NotServed{"/v1/complete", 404}, NotServed{"/v1/skills", 404},
+                                NotServed{"/v1/organizations", 404}};
 
 bool matches(const Route& route, std::string_view path) {
   if (route.path.back() != '*') return path == route.path;
@@ -65,10 +72,10 @@ std::string allowed_verbs(std::string_view path) {
 
 // The route, or null when the verb is OPTIONS. Throws ApiError 404 for an unknown path.
 const Route* find_route(const HttpRequest& request, bool virtual_clock) {
-  for (const std::string_view folder : not_served) {
+  for (const auto& [folder, status] : not_served) {
     if (is_below(request.path, folder)) {
       throw ApiError(
-          404, "not_found_error",
+          status, status == 400 ? "invalid_request_error" : "not_found_error",
           fmt::format("{} is part of the hosted API but not served by this gateway", request.path));
     }
   }

@@ -55,10 +55,14 @@ TEST_CASE("an unknown path is 404 and a wrong verb 405 with what is allowed") {
 
 TEST_CASE("paths of the hosted API that are not served say so") {
   const LoopbackGateway gateway;
-  for (const std::string_view path :
-       {"/v1/messages/batches", "/v1/messages/batches/msgbatch_1", "/v1/files", "/v1/complete"}) {
+  const std::pair<std::string_view, int> cases[] = {{"/v1/messages/batches", 400},
+                                                    {"/v1/messages/batches/msgbatch_1", 400},
+                                                    {"/v1/files", 400},
+                                                    {"/v1/complete", 404}};
+  for (const auto& [path, status] : cases) {
     const Answer answer = ask(gateway, get(path));
-    CHECK(answer.status == 404);
+    CHECK(answer.status == status);
+    CHECK(answer.header("x-should-retry") == "false");
     CHECK(error_message(answer).find("not served by this gateway") != std::string::npos);
   }
 }
