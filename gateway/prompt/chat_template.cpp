@@ -1,6 +1,7 @@
 #include "gateway/prompt/chat_template.h"
 
 #include "gateway/prompt/chat_format.h"
+#include "incipit/json.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -21,41 +22,11 @@ enum class Voice : std::uint8_t {
   calls,  // a run of tool calls in an assistant turn
 };
 
-void append_escaped(std::string& out, std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += "\\u00";
-          out += digits[static_cast<unsigned char>(c) >> 4U];
-          out += digits[static_cast<unsigned char>(c) & 15U];
-        } else {
-          out += c;
-        }
-    }
-  }
-}
-
+// The inside of a JSON string: the formats bring their own quotes.
 std::string escaped(std::string_view text) {
   std::string out;
-  append_escaped(out, text);
-  return out;
+  JsonWriter(out).string(text);
+  return out.substr(1, out.size() - 2);
 }
 
 // Mistral wants call ids of nine letters and digits: the last nine of the caller's id, which are

@@ -164,7 +164,6 @@ def test_unknown_commands_and_options_are_refused():
         assert words[-1].lstrip("-") in result.stderr
 
 
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_the_shell_scripts_are_clean():
     scripts = [str(LAUNCHER), str(ROOT / ".ci" / "run")]
     result = subprocess.run(["shellcheck", *scripts], capture_output=True, text=True)
