@@ -162,7 +162,9 @@ TEST_CASE("every way of ending yields exactly one terminal event") {
 }
 
 TEST_CASE("32 concurrent streams on two threads are each right") {
-  EngineBench bench({.block_tokens = 16, .token_budget = 64, .max_running = 8});
+  // Room for all: under eviction, how much is reused would depend on who arrives when.
+  EngineBench bench(
+      {.kv_memory = 256 * 1600, .block_tokens = 16, .token_budget = 64, .max_running = 8});
   bench.read_on(2);
   std::vector<GenerationRequest> requests;
   std::vector<std::future<Received>> results;
@@ -175,7 +177,11 @@ TEST_CASE("32 concurrent streams on two threads are each right") {
   for (std::size_t i = 0; i < 32; ++i)
     check_output(results[i].get(), requests[i]);
   CHECK(bench.becomes_idle());
-  CHECK(bench.engine->stats().reused_tokens == 28 * 61);  // four computed, the rest shared
+  CHECK(bench.engine->stats().evictions == 0);
+  // Four prefixes are computed, 28 requests share them. One that arrives when less than a block of
+  // its prefix is still to come does not wait for that.
+  CHECK(bench.engine->stats().reused_tokens <= 28 * 61);
+  CHECK(bench.engine->stats().reused_tokens > 28 * (61 - 16));
 }
 
 TEST_CASE("dropping a stream frees its blocks within two steps") {
