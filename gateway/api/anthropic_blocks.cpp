@@ -129,11 +129,11 @@ ToolUseBlock read_tool_use(const JsonValue& value, const std::string& path, Read
   return block;
 }
 
-std::vector<TextBlock> read_result_content(const JsonValue& value, const std::string& path,
-                                           Reading& reading) {
-  std::vector<TextBlock> content;
+std::vector<ContentBlock> read_result_content(const JsonValue& value, const std::string& path,
+                                              Reading& reading) {
+  std::vector<ContentBlock> content;
   if (value.is_string()) {
-    if (!value.as_string().empty()) content.push_back({value.as_string(), std::nullopt});
+    if (!value.as_string().empty()) content.emplace_back(TextBlock{value.as_string()});
     return content;
   }
   if (!value.is_array()) {
@@ -148,7 +148,7 @@ std::vector<TextBlock> read_result_content(const JsonValue& value, const std::st
       reject_tag(item, tag, {result_tags.begin(), result_tags.end()});
     }
     if (tag == "text") {
-      content.push_back(read_text(list[i], item + ".text", MessageRole::user, reading));
+      content.emplace_back(read_text(list[i], item + ".text", MessageRole::user, reading));
       continue;
     }
     Fields fields(list[i], head.at(tag));
@@ -198,7 +198,7 @@ void read_foreign(const JsonValue& value, const BlockType& type, const std::stri
   refuse_block(base, type.tag, reading);
 }
 
-void read_block(const JsonValue& value, const std::string& base, Message& message,
+void read_block(const JsonValue& value, const std::string& base, MessageParam& message,
                 Reading& reading) {
   Fields head(value, base);
   const std::string& tag = read_string(head.required("type"), head.at("type"));
@@ -224,9 +224,9 @@ void read_block(const JsonValue& value, const std::string& base, Message& messag
   }
 }
 
-Message read_message(const JsonValue& value, const std::string& path, Reading& reading) {
+MessageParam read_message(const JsonValue& value, const std::string& path, Reading& reading) {
   Fields fields(value, path);
-  Message message;
+  MessageParam message;
   const std::string& role = read_string(fields.required("role"), fields.at("role"));
   if (role == "assistant") {
     message.role = MessageRole::assistant;
@@ -239,7 +239,7 @@ Message read_message(const JsonValue& value, const std::string& path, Reading& r
   const std::string content_path = fields.at("content");
   if (content.is_string()) {
     if (!content.as_string().empty()) {
-      message.content.emplace_back(TextBlock{content.as_string(), std::nullopt});
+      message.content.emplace_back(TextBlock{content.as_string()});
     }
   } else if (content.is_array()) {
     const JsonValue::Array& blocks = content.as_array();
@@ -262,7 +262,7 @@ Message read_message(const JsonValue& value, const std::string& path, Reading& r
 std::vector<TextBlock> read_system(const JsonValue& system, Reading& reading) {
   std::vector<TextBlock> blocks;
   if (system.is_string()) {
-    if (!system.as_string().empty()) blocks.push_back({system.as_string(), std::nullopt});
+    if (!system.as_string().empty()) blocks.push_back({system.as_string()});
     return blocks;
   }
   if (!system.is_array()) throw invalid_request("system: Input should be a valid string or list");
@@ -273,7 +273,7 @@ std::vector<TextBlock> read_system(const JsonValue& system, Reading& reading) {
   return blocks;
 }
 
-std::vector<Message> read_messages(const JsonValue& messages, Reading& reading) {
+std::vector<MessageParam> read_messages(const JsonValue& messages, Reading& reading) {
   constexpr std::size_t limit = 100'000;
   const JsonValue::Array& list = read_list(messages, "messages");
   if (list.empty()) throw invalid_request("messages: at least one message is required");
@@ -281,7 +281,7 @@ std::vector<Message> read_messages(const JsonValue& messages, Reading& reading) 
     throw invalid_request("messages: List should have at most " + std::to_string(limit)
                           + " items after validation, not " + std::to_string(list.size()));
   }
-  std::vector<Message> result;
+  std::vector<MessageParam> result;
   result.reserve(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     result.push_back(read_message(list[i], element("messages", i), reading));

@@ -35,7 +35,7 @@ struct Reading {
 // The parts of a body that have files of their own.
 [[nodiscard]] std::optional<CacheControl> read_cache_control(Fields& owner, const Reading& reading);
 [[nodiscard]] std::vector<TextBlock> read_system(const JsonValue& system, Reading& reading);
-[[nodiscard]] std::vector<Message> read_messages(const JsonValue& messages, Reading& reading);
+[[nodiscard]] std::vector<MessageParam> read_messages(const JsonValue& messages, Reading& reading);
 [[nodiscard]] std::vector<Tool> read_tools(const JsonValue& tools, const std::string& model,
                                            Reading& reading);
 

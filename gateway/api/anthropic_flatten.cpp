@@ -46,7 +46,7 @@ Item tool_item(const Tool& tool) {
   item.role = Role::system;
   item.kind = ItemKind::tool;
   item.name = tool.name;
-  item.schema = tool.input_schema.minified();
+  item.schema = tool.input_schema.text();
   item.text = tool.description.value_or("");
   JsonWriter key(item.key_bytes);
   key.begin_object().key("tool").string(tool.name).key("description");
@@ -56,8 +56,8 @@ Item tool_item(const Tool& tool) {
     key.null();
   }
   key.key("input_schema").raw(item.schema).key("input_examples").begin_array();
-  for (const JsonValue& example : tool.input_examples) {
-    const std::string json = example.minified();
+  for (const JsonText& example : tool.input_examples) {
+    const std::string& json = example.text();
     key.raw(json);
     // Templates have no place for examples of their own.
     item.text += (item.text.empty() ? "Example input: " : "\nExample input: ") + json;
@@ -72,7 +72,7 @@ Item call_item(const ToolUseBlock& call) {
   item.kind = ItemKind::tool_use;
   item.id = call.id;
   item.name = call.name;
-  item.text = call.input.minified();
+  item.text = call.input.text();
   JsonWriter(item.key_bytes)
       .begin_object()
       .key("tool_use")
@@ -94,10 +94,11 @@ Item result_item(const ToolResultBlock& result) {
   JsonWriter key(item.key_bytes);
   key.begin_object().key("tool_result").string(result.tool_use_id).key("is_error");
   key.boolean(result.is_error).key("content").begin_array();
-  for (const TextBlock& block : result.content) {
-    key.string(block.text);
+  for (const ContentBlock& block : result.content) {
+    const std::string& text = block.get_if<TextBlock>()->text;
+    key.string(text);
     if (&block != &result.content.front()) item.text += '\n';
-    item.text += block.text;
+    item.text += text;
   }
   key.end_array().end_object();
   return item;
@@ -140,7 +141,7 @@ class Flattener {
     }
   }
 
-  void add_messages(const std::vector<Message>& messages) {
+  void add_messages(const std::vector<MessageParam>& messages) {
     int turn = -1;
     for (std::size_t i = 0; i < messages.size(); ++i) {
       if (i == 0 || messages[i].role != messages[i - 1].role) ++turn;
@@ -158,28 +159,25 @@ class Flattener {
 
  private:
   static Item item_of(const ContentBlock& block, Role role) {
-    if (const auto* text = std::get_if<TextBlock>(&block)) {
+    if (const auto* text = block.get_if<TextBlock>()) {
       return text_item(Section::messages, role, text->text);
     }
-    if (const auto* call = std::get_if<ToolUseBlock>(&block)) return call_item(*call);
-    return result_item(std::get<ToolResultBlock>(block));
+    if (const auto* call = block.get_if<ToolUseBlock>()) return call_item(*call);
+    return result_item(*block.get_if<ToolResultBlock>());
   }
 
   void add_markers(const ContentBlock& block, std::size_t message, std::size_t place) {
     const auto path = [&] {
       return "messages." + std::to_string(message) + ".content." + std::to_string(place);
     };
-    if (const auto* outer = std::get_if<ToolResultBlock>(&block)) {
+    if (const auto* outer = block.get_if<ToolResultBlock>()) {
       for (std::size_t i = 0; i < outer->content.size(); ++i) {
-        if (!outer->content[i].cache_control) continue;
-        mark(outer->content[i].cache_control, path() + ".content." + std::to_string(i));
+        if (const auto inner = outer->content[i].cache_control()) {
+          mark(inner, path() + ".content." + std::to_string(i));
+        }
       }
     }
-    std::visit(
-        [&](const auto& any) {
-          if (any.cache_control) mark(any.cache_control, path());
-        },
-        block);
+    if (const auto marker = block.cache_control()) mark(marker, path());
   }
 
   void mark(const std::optional<CacheControl>& control, std::string path) {
@@ -238,7 +236,7 @@ void describe_settings(const MessageRequest& request, const std::string& model,
   JsonWriter before_system(conversation.key_before_system);
   before_system.begin_object().key("output_format");
   if (request.output_format) {
-    request.output_format->write(before_system);
+    before_system.raw(request.output_format->text());
   } else {
     before_system.null();
   }

@@ -169,7 +169,7 @@ void check_local_limits(const MessageRequest& request, const RequestContext& con
   for (std::size_t i = 0; i < request.messages.size(); ++i) {
     const auto& content = request.messages[i].content;
     const auto block = std::ranges::find_if(content, [](const ContentBlock& candidate) {
-      return !std::holds_alternative<TextBlock>(candidate);
+      return !candidate.is<TextBlock>();
     });
     if (block != content.end()) {
       throw invalid_request("messages." + std::to_string(i) + ".content."

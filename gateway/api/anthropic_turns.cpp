@@ -12,7 +12,7 @@
 namespace incipit::gateway {
 namespace {
 
-using Messages = std::vector<Message>;
+using Messages = std::vector<MessageParam>;
 
 // Messages [begin, end) of the same role: one turn.
 struct Turn {
@@ -66,7 +66,7 @@ void check_roles(const Messages& messages, const std::vector<Turn>& turns,
 
 void check_text(const Messages& messages) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const Message& message = messages[i];
+    const MessageParam& message = messages[i];
     const bool may_be_empty = i + 1 == messages.size() && message.role == MessageRole::assistant;
     if (message.content.empty() && !may_be_empty) {
       reject(i,
@@ -74,7 +74,7 @@ void check_text(const Messages& messages) {
              "message");
     }
     for (const ContentBlock& block : message.content) {
-      const auto* text = std::get_if<TextBlock>(&block);
+      const auto* text = block.get_if<TextBlock>();
       if (text == nullptr) continue;
       if (text->text.empty()) {
         throw invalid_request("messages: text content blocks must be non-empty");
@@ -98,7 +98,7 @@ void check_system(const std::vector<TextBlock>& system) {
 }
 
 void check_end(const Messages& messages, const ModelTraits& traits) {
-  const Message& last = messages.back();
+  const MessageParam& last = messages.back();
   if (last.role != MessageRole::assistant) return;
   if (!traits.prefill) {
     throw invalid_request(
@@ -106,7 +106,7 @@ void check_end(const Messages& messages, const ModelTraits& traits) {
         "user message.");
   }
   if (last.content.empty()) return;
-  const auto* text = std::get_if<TextBlock>(&last.content.back());
+  const auto* text = last.content.back().get_if<TextBlock>();
   if (text != nullptr && is_blank(std::string_view(text->text).substr(text->text.size() - 1))) {
     throw invalid_request("messages: final assistant content cannot end with trailing whitespace");
   }
@@ -138,7 +138,7 @@ class Pairing {
     Calls calls;
     for (std::size_t i = turn.begin; i < turn.end; ++i) {
       for (const ContentBlock& block : messages_[i].content) {
-        const auto* call = std::get_if<ToolUseBlock>(&block);
+        const auto* call = block.get_if<ToolUseBlock>();
         if (call == nullptr) continue;
         if (!seen_.insert(call->id).second) {
           throw invalid_request("messages: `tool_use` ids must be unique");
@@ -158,7 +158,7 @@ class Pairing {
     for (std::size_t i = turn.begin; i < turn.end; ++i) {
       const auto& content = messages_[i].content;
       for (std::size_t j = 0; j < content.size(); ++j) {
-        const auto* result = std::get_if<ToolResultBlock>(&content[j]);
+        const auto* result = content[j].get_if<ToolResultBlock>();
         if (result == nullptr) {
           leading = false;
           continue;

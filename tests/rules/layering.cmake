@@ -18,7 +18,7 @@ set(simdjson_files    "^sdk/src/json_reader\\.cpp|^gateway/model/|^gateway/promp
 set(beast_header      "boost/beast")
 set(beast_files       "^gateway/http/")
 set(xxhash_header     "xxhash\\.h|xxh3\\.h")
-set(xxhash_files      "^gateway/cache/prefix_key\\.cpp|^gateway/engine/|^gateway/model/|^gateway/api/keys\\.cpp")
+set(xxhash_files      "^gateway/cache/prefix_key\\.cpp|^sdk/src/fingerprint\\.cpp|^gateway/engine/|^gateway/model/|^gateway/api/keys\\.cpp")
 set(pcre2_header      "pcre2\\.h")
 set(pcre2_files       "^gateway/prompt/")
 set(curl_header       "curl/")

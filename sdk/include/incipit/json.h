@@ -1,10 +1,11 @@
 // JSON in and out without losing what a prompt cache sees: key order, number spelling, exact bytes.
 #pragma once
 
+#include "incipit/error.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,22 +44,6 @@ class JsonWriter {
 
   std::string& out_;
   bool comma_ = false;  // a value was written at this level: the next one needs a comma
-};
-
-// Text that is not JSON, or more of it than the limits allow.
-struct ParseError : std::runtime_error {
-  ParseError(const std::string& message, std::size_t bytes, std::size_t line_number,
-             std::size_t column_number, std::size_t characters)
-      : std::runtime_error(message),
-        offset(bytes),
-        line(line_number),
-        column(column_number),
-        character(characters) {}
-
-  std::size_t offset;     // bytes before the offending one
-  std::size_t line;       // from 1
-  std::size_t column;     // from 1, in characters
-  std::size_t character;  // characters before the offending one
 };
 
 // What `JsonValue::parse` takes from a stranger.
@@ -148,5 +133,44 @@ struct JsonMember {
   JsonValue value;
   friend bool operator==(const JsonMember&, const JsonMember&) = default;
 };
+
+// JSON that is somebody else's: one document, kept and sent byte for byte (C-7). Compares by bytes.
+class JsonText {
+ public:
+  JsonText() = default;  // empty: no document at all, not even `null`
+
+  // Throws ParseError, with the offset, unless `text` is one strict JSON document in UTF-8. White
+  // space around the document is dropped, that inside it kept.
+  explicit JsonText(std::string text);
+  explicit JsonText(const char* text) : JsonText(std::string(text)) {}
+  JsonText(const JsonValue& value) : text_(value.minified()) {}  // NOLINT: a document as well
+
+  [[nodiscard]] bool empty() const { return text_.empty(); }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+  [[nodiscard]] bool is_object() const { return text_.starts_with('{'); }
+
+  // Parses anew on each call; null when empty.
+  [[nodiscard]] JsonValue value() const;
+
+  // For text that came out of a parser or a JsonWriter: not looked at again.
+  [[nodiscard]] static JsonText trusted(std::string text);
+
+  friend bool operator==(const JsonText&, const JsonText&) = default;
+
+ private:
+  std::string text_;
+};
+
+// Where the value at `path` (`messages.3.content.0.text`, as in `ParseError::path`) starts in
+// `document`, in bytes. Of a path that leads nowhere: the last value on the way.
+[[nodiscard]] std::size_t json_offset(std::string_view document, std::string_view path);
+
+// What can be said of a document of which only the beginning has arrived (streamed tool input):
+// open strings and brackets are closed; an unfinished number, literal or escape, and a key without
+// a value, are left out. Null for nothing or white space. Throws ParseError where no continuation
+// could make it JSON. Source: anthropic-wire section 19.4.
+[[nodiscard]] JsonValue parse_partial_json(std::string_view beginning);
 
 }  // namespace incipit

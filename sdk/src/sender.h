@@ -1,0 +1,64 @@
+// One call to a provider: headers, middleware, retries, errors. What both clients are made of.
+// Source: anthropic-wire section 19 (W-40 to W-50). Private to the SDK.
+#pragma once
+
+#include "incipit/client.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace incipit {
+
+// What differs between providers.
+struct Provider {
+  std::string base_url;                   // when neither option nor environment names one
+  const char* base_url_variable;          // ANTHROPIC_BASE_URL
+  const char* api_key_variable;           // ANTHROPIC_API_KEY
+  const char* auth_token_variable;        // ANTHROPIC_AUTH_TOKEN; null: none
+  const char* custom_headers_variable;    // ANTHROPIC_CUSTOM_HEADERS
+  bool api_key_is_bearer = false;         // else x-api-key
+  bool sends_version = true;              // anthropic-version and anthropic-beta
+  std::string_view request_id_header;     // "request-id"
+  std::vector<HttpHeader> headers;        // organisation, project
+  ApiError (*parse_error)(int status, std::string_view body);
+};
+
+struct Call {
+  std::string_view method;
+  std::string path;  // "/v1/messages", below the base URL and with its own query; or an absolute URL
+  std::shared_ptr<const std::string> body;  // null: none
+  std::string content_type = "application/json";
+  std::string accept = "application/json";
+  std::vector<std::string> betas;
+};
+
+// Safe for several threads at once.
+class Sender {
+ public:
+  // Reads the environment. Throws PromptError when there is no credential.
+  Sender(ClientOptions options, Provider provider);
+
+  // The response of the attempt that was answered with a status below 400; the body is still to be
+  // read. Throws ApiError, TransportError, and whatever a middleware throws.
+  [[nodiscard]] HttpResponse send(const Call& call, const RequestOptions& options) const;
+
+  // The same with the body read.
+  [[nodiscard]] RawResponse send_whole(const Call& call, const RequestOptions& options) const;
+
+  // Waits between polls and attempts. Throws TransportError `cancelled` when stopped.
+  void wait(std::chrono::milliseconds time, const std::stop_token& stop) const;
+
+  [[nodiscard]] std::string request_id(const std::vector<HttpHeader>& headers) const;
+
+  [[nodiscard]] const ClientOptions& options() const { return options_; }
+
+ private:
+  ClientOptions options_;  // as given, environment filled in
+  Provider provider_;
+  std::shared_ptr<Transport> transport_;
+};
+
+}  // namespace incipit
