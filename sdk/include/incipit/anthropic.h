@@ -34,48 +34,49 @@ class ContentBlock;
 // Where the assistant found a statement. Positions are half-open; which pair is set follows from
 // `type`. `json` is the citation as received, and what is sent back when it is not empty.
 struct Citation {
-  std::string type;  // char_location, page_location, content_block_location, search_result_location,
-                     // web_search_result_location, or one that is not known yet
-  std::string cited_text;
-  std::string title;   // document_title or title
-  std::string source;  // search_result_location
-  std::string url;     // web_search_result_location
-  std::string file_id;
-  std::optional<std::int64_t> document_index;
-  std::optional<std::int64_t> search_result_index;
-  std::optional<std::int64_t> start;  // start_char_index, start_page_number, start_block_index
-  std::optional<std::int64_t> end;
-  JsonText json;
+  std::string type =
+      {};  // char_location, page_location, content_block_location, search_result_location,
+           // web_search_result_location, or one that is not known yet
+  std::string cited_text = {};
+  std::string title = {};   // document_title or title
+  std::string source = {};  // search_result_location
+  std::string url = {};     // web_search_result_location
+  std::string file_id = {};
+  std::optional<std::int64_t> document_index = {};
+  std::optional<std::int64_t> search_result_index = {};
+  std::optional<std::int64_t> start = {};  // start_char_index, start_page_number, start_block_index
+  std::optional<std::int64_t> end = {};
+  JsonText json = {};
 };
 
 struct TextBlock {
-  std::string text;
+  std::string text = {};
   std::optional<CacheControl> cache_control = {};
   std::vector<Citation> citations = {};
 };
 
 // The bytes of an image or document, or where to find them.
 struct Base64Source {
-  std::string media_type;  // image/jpeg, image/png, image/gif, image/webp, application/pdf
-  std::string data;        // base64; see `base64()`
+  std::string media_type = {};  // image/jpeg, image/png, image/gif, image/webp, application/pdf
+  std::string data = {};        // base64; see `base64()`
 };
 
 struct UrlSource {
-  std::string url;
+  std::string url = {};
 };
 
 struct FileSource {
-  std::string file_id;
+  std::string file_id = {};
 };
 
 // text/plain
 struct TextSource {
-  std::string data;
+  std::string data = {};
 };
 
 // A document of text and image blocks, which are what its citations count.
 struct ContentSource {
-  std::vector<ContentBlock> content;
+  std::vector<ContentBlock> content = {};
 };
 
 // Base64 of any bytes (RFC 4648, with padding, without line breaks).
@@ -88,88 +89,89 @@ struct ImageBlock {
 
 struct DocumentBlock {
   std::variant<Base64Source, TextSource, ContentSource, UrlSource, FileSource> source;
-  std::optional<std::string> title;
-  std::optional<std::string> context;
+  std::optional<std::string> title = {};
+  std::optional<std::string> context = {};
   bool citations = false;  // {"citations":{"enabled":true}}
   std::optional<CacheControl> cache_control = {};
 };
 
 struct SearchResultBlock {
-  std::string source;
-  std::string title;
-  std::vector<TextBlock> content;
+  std::string source = {};
+  std::string title = {};
+  std::vector<TextBlock> content = {};
   bool citations = false;
   std::optional<CacheControl> cache_control = {};
 };
 
 // The model's own. Both kinds go back unchanged within a tool loop and cannot carry a marker (E-6).
 struct ThinkingBlock {
-  std::string thinking;  // empty when the display is omitted
-  std::string signature;
+  std::string thinking = {};  // empty when the display is omitted
+  std::string signature = {};
 };
 
 struct RedactedThinkingBlock {
-  std::string data;
+  std::string data = {};
 };
 
 // The assistant calls a tool.
 struct ToolUseBlock {
-  std::string id;
-  std::string name;
-  JsonText input;  // an object; its key order is part of the prompt (C-7)
+  std::string id = {};
+  std::string name = {};
+  JsonText input = {};  // an object; its key order is part of the prompt (C-7)
   std::optional<CacheControl> cache_control = {};
 };
 
 // The user answers a call.
 struct ToolResultBlock {
-  std::string tool_use_id;
-  std::vector<ContentBlock> content;  // text, image, document, search_result; none: an empty answer
+  std::string tool_use_id = {};
+  std::vector<ContentBlock> content =
+      {};  // text, image, document, search_result; none: an empty answer
   bool is_error = false;
   std::optional<CacheControl> cache_control = {};
 };
 
 // The assistant used a tool that runs at the provider.
 struct ServerToolUseBlock {
-  std::string id;
-  std::string name;  // web_search, web_fetch, code_execution, …
-  JsonText input;
+  std::string id = {};
+  std::string name = {};  // web_search, web_fetch, code_execution, …
+  JsonText input = {};
   std::optional<CacheControl> cache_control = {};
 };
 
 // What it answered: web_search_tool_result, web_fetch_tool_result, code_execution_tool_result,
 // bash_code_execution_tool_result, text_editor_code_execution_tool_result, tool_search_tool_result.
 struct ServerToolResultBlock {
-  std::string type;
-  std::string tool_use_id;
-  JsonText content;        // an array of results, or one object
-  std::string error_code;  // of an error; empty for a result
+  std::string type = {};
+  std::string tool_use_id = {};
+  JsonText content = {};        // an array of results, or one object
+  std::string error_code = {};  // of an error; empty for a result
   std::optional<CacheControl> cache_control = {};
 };
 
 // A file for the code execution container.
 struct ContainerUploadBlock {
-  std::string file_id;
+  std::string file_id = {};
   std::optional<CacheControl> cache_control = {};
 };
 
 // A kind that this version has no type for, betas among them.
 struct UnknownBlock {
-  std::string type;
-  JsonText json;  // the whole object, without cache_control
+  std::string type = {};
+  JsonText json = {};  // the whole object, without cache_control
   std::optional<CacheControl> cache_control = {};
 };
 
 // One element of `content`: of a request, or received. A received block remembers its JSON and is
-// sent back byte for byte, with fields that have no member here, nulls, and all. It is read-only for that
-// reason; to change one, copy the typed value, edit it, and make a new block of it.
+// sent back byte for byte, with fields that have no member here, nulls, and all. It is read-only
+// for that reason; to change one, copy the typed value, edit it, and make a new block of it.
 //
 //   if (const auto* call = block.get_if<ToolUseBlock>()) run(call->name, call->input);
 class ContentBlock {
  public:
-  using Value = std::variant<TextBlock, ImageBlock, DocumentBlock, SearchResultBlock, ThinkingBlock,
-                             RedactedThinkingBlock, ToolUseBlock, ToolResultBlock,
-                             ServerToolUseBlock, ServerToolResultBlock, ContainerUploadBlock,
-                             UnknownBlock>;
+  using Value =
+      std::variant<TextBlock, ImageBlock, DocumentBlock, SearchResultBlock, ThinkingBlock,
+                   RedactedThinkingBlock, ToolUseBlock, ToolResultBlock, ServerToolUseBlock,
+                   ServerToolResultBlock, ContainerUploadBlock, UnknownBlock>;
 
   template <class Block>
   static constexpr bool is_kind = []<class... Kinds>(std::variant<Kinds...>*) {
@@ -177,8 +179,9 @@ class ContentBlock {
   }(static_cast<Value*>(nullptr));
 
   template <class Block>
-    requires is_kind<std::remove_cvref_t<Block>>
-  ContentBlock(Block&& block)  // NOLINT: each kind of block is a content block
+
+  requires is_kind<std::remove_cvref_t<Block>> ContentBlock(
+      Block&& block)  // NOLINT: each kind of block is a content block
       : value_(std::forward<Block>(block)) {}
 
   // A block from its JSON. Throws ParseError: `path` and `offset` count from the start of `json`.
@@ -213,35 +216,35 @@ class ContentBlock {
   friend class MessageAccumulator;
 
   Value value_;
-  JsonText received_;
+  JsonText received_ = {};
 };
 
 enum class MessageRole : std::uint8_t { user, assistant, system };
 
 struct MessageParam {
   MessageRole role = MessageRole::user;
-  std::vector<ContentBlock> content;  // always sent as an array
+  std::vector<ContentBlock> content = {};  // always sent as an array
 };
 
 // A tool that the caller runs; or, with `type`, one that the provider defines.
 struct Tool {
-  std::string name;
-  std::optional<std::string> description;
-  JsonText input_schema;                 // an object; key order is part of the prompt (C-7)
-  std::vector<JsonText> input_examples;  // objects
-  bool defer_loading = false;            // kept out of the prompt (C-73)
+  std::string name = {};
+  std::optional<std::string> description = {};
+  JsonText input_schema = {};                 // an object; key order is part of the prompt (C-7)
+  std::vector<JsonText> input_examples = {};  // objects
+  bool defer_loading = false;                 // kept out of the prompt (C-73)
   std::optional<CacheControl> cache_control = {};
-  std::optional<bool> strict;
-  std::vector<std::string> allowed_callers;
-  std::optional<bool> eager_input_streaming;
-  std::string type;  // "web_search_20260318", "bash_20250124", …; empty: custom
-  JsonText options;  // an object: further members of the tool, e.g. {"max_uses":3}
+  std::optional<bool> strict = {};
+  std::vector<std::string> allowed_callers = {};
+  std::optional<bool> eager_input_streaming = {};
+  std::string type = {};  // "web_search_20260318", "bash_20250124", …; empty: custom
+  JsonText options = {};  // an object: further members of the tool, e.g. {"max_uses":3}
 };
 
 struct ToolChoice {
   enum class Type : std::uint8_t { automatic, any, tool, none };
   Type type = Type::automatic;
-  std::string name;  // Type::tool only
+  std::string name = {};  // Type::tool only
   bool disable_parallel_tool_use = false;
 };
 
@@ -249,39 +252,39 @@ struct Thinking {
   enum class Type : std::uint8_t { adaptive, enabled, between_tools, disabled };
   Type type = Type::disabled;
   std::int64_t budget_tokens = 0;  // Type::enabled only
-  std::string display;             // "summarized", "omitted"; empty: the model's default
+  std::string display = {};        // "summarized", "omitted"; empty: the model's default
 };
 
 enum class Effort : std::uint8_t { low, medium, high, xhigh, max };
 
 // `diagnostics`: asks the server why this request could not read what an earlier one wrote (C-93).
 struct DiagnosticsParam {
-  std::optional<std::string> previous_message_id;  // none: null, the first of a conversation
+  std::optional<std::string> previous_message_id = {};  // none: null, the first of a conversation
 };
 
 struct MessageRequest {
-  std::string model;
+  std::string model = {};
   std::int64_t max_tokens = 0;  // 0 = fill the cache, generate nothing
-  std::vector<Tool> tools;
-  std::vector<TextBlock> system;  // always sent as an array
-  std::vector<MessageParam> messages;
+  std::vector<Tool> tools = {};
+  std::vector<TextBlock> system = {};  // always sent as an array
+  std::vector<MessageParam> messages = {};
   std::optional<CacheControl> cache_control = {};  // automatic caching
-  std::optional<ToolChoice> tool_choice;
-  std::optional<Thinking> thinking;
-  std::optional<Effort> effort;           // output_config.effort
-  std::optional<JsonText> output_format;  // output_config.format
-  std::vector<std::string> stop_sequences;
-  std::optional<double> temperature;  // these three: only under version 2023-06-01 (W-4)
-  std::optional<double> top_p;
-  std::optional<std::int64_t> top_k;
-  bool stream = false;                 // set by the client
-  std::optional<std::string> user_id;  // metadata.user_id
-  std::optional<std::string> service_tier;
-  std::optional<std::string> inference_geo;
-  std::optional<std::string> speed;
-  JsonText container;  // a string or an object
-  std::optional<DiagnosticsParam> diagnostics;
-  JsonText extra;  // an object: further top-level members, for betas; sent last
+  std::optional<ToolChoice> tool_choice = {};
+  std::optional<Thinking> thinking = {};
+  std::optional<Effort> effort = {};           // output_config.effort
+  std::optional<JsonText> output_format = {};  // output_config.format
+  std::vector<std::string> stop_sequences = {};
+  std::optional<double> temperature = {};  // these three: only under version 2023-06-01 (W-4)
+  std::optional<double> top_p = {};
+  std::optional<std::int64_t> top_k = {};
+  bool stream = false;                      // set by the client
+  std::optional<std::string> user_id = {};  // metadata.user_id
+  std::optional<std::string> service_tier = {};
+  std::optional<std::string> inference_geo = {};
+  std::optional<std::string> speed = {};
+  JsonText container = {};  // a string or an object
+  std::optional<DiagnosticsParam> diagnostics = {};
+  JsonText extra = {};  // an object: further top-level members, for betas; sent last
 };
 
 // ---------------------------------------------------------------------------------- responses
@@ -300,29 +303,29 @@ enum class StopReason : std::uint8_t {
 
 // `diagnostics.cache_miss_reason` (C-95).
 struct CacheMissReason {
-  std::string type;  // model_changed, system_changed, tools_changed, messages_changed,
-                     // previous_message_not_found, unavailable
-  std::optional<std::int64_t> cache_missed_input_tokens;  // an estimate
+  std::string type = {};  // model_changed, system_changed, tools_changed, messages_changed,
+                          // previous_message_not_found, unavailable
+  std::optional<std::int64_t> cache_missed_input_tokens = {};  // an estimate
 };
 
 struct CacheMiss;  // incipit/fingerprint.h
 
 // A reply.
 struct Message {
-  std::string id;
-  std::string model;  // the one that answered
-  std::vector<ContentBlock> content;
-  std::optional<Word<StopReason>> stop_reason;  // none until a stream has ended
-  std::optional<std::string> stop_sequence;
-  JsonText stop_details;  // empty when null or absent
+  std::string id = {};
+  std::string model = {};  // the one that answered
+  std::vector<ContentBlock> content = {};
+  std::optional<Word<StopReason>> stop_reason = {};  // none until a stream has ended
+  std::optional<std::string> stop_sequence = {};
+  JsonText stop_details = {};  // empty when null or absent
   Usage usage;
-  JsonText container;
-  std::optional<CacheMissReason> cache_miss_reason;
-  JsonText json;           // as received; of a stream, the message_start
-  std::string request_id;  // the response header
+  JsonText container = {};
+  std::optional<CacheMissReason> cache_miss_reason = {};
+  JsonText json = {};           // as received; of a stream, the message_start
+  std::string request_id = {};  // the response header
   // Why the cache was read less than it could have been; only with
   // RequestOptions::conversation, and only when it was.
-  std::shared_ptr<const CacheMiss> cache_miss;
+  std::shared_ptr<const CacheMiss> cache_miss = {};
 
   // All text blocks, one after the other.
   [[nodiscard]] std::string text() const;
@@ -334,11 +337,11 @@ struct Message {
 // ------------------------------------------------------------------------------------ streams
 
 struct TextDelta {
-  std::string text;
+  std::string text = {};
 };
 
 struct InputJsonDelta {
-  std::string partial_json;
+  std::string partial_json = {};
 };
 
 struct CitationsDelta {
@@ -346,16 +349,16 @@ struct CitationsDelta {
 };
 
 struct ThinkingDelta {
-  std::string thinking;
+  std::string thinking = {};
 };
 
 struct SignatureDelta {
-  std::string signature;
+  std::string signature = {};
 };
 
 struct UnknownDelta {
-  std::string type;
-  JsonText json;
+  std::string type = {};
+  JsonText json = {};
 };
 
 struct MessageStartEvent {
@@ -380,28 +383,28 @@ struct ContentBlockStopEvent {
 
 // Counters are cumulative and absent where the server did not repeat them (W-20, W-21).
 struct UsageDelta {
-  std::optional<std::int64_t> input_tokens;
-  std::optional<std::int64_t> cache_creation_input_tokens;
-  std::optional<std::int64_t> cache_read_input_tokens;
-  std::optional<std::int64_t> output_tokens;
-  std::optional<std::int64_t> thinking_tokens;
-  std::optional<std::int64_t> web_search_requests;
-  std::optional<std::int64_t> web_fetch_requests;
+  std::optional<std::int64_t> input_tokens = {};
+  std::optional<std::int64_t> cache_creation_input_tokens = {};
+  std::optional<std::int64_t> cache_read_input_tokens = {};
+  std::optional<std::int64_t> output_tokens = {};
+  std::optional<std::int64_t> thinking_tokens = {};
+  std::optional<std::int64_t> web_search_requests = {};
+  std::optional<std::int64_t> web_fetch_requests = {};
 };
 
 struct MessageDeltaEvent {
-  std::optional<Word<StopReason>> stop_reason;
-  std::optional<std::string> stop_sequence;
-  JsonText stop_details;
-  JsonText container;
+  std::optional<Word<StopReason>> stop_reason = {};
+  std::optional<std::string> stop_sequence = {};
+  JsonText stop_details = {};
+  JsonText container = {};
   UsageDelta usage;
 };
 
 struct MessageStopEvent {};
 
 struct UnknownEvent {
-  std::string type;
-  JsonText json;
+  std::string type = {};
+  JsonText json = {};
 };
 
 // One event of a stream. `ping` is not among them, and `error` is thrown.
@@ -424,14 +427,17 @@ struct StreamEvent {
 // --------------------------------------------------------------------------------------- JSON
 
 // The body of POST /v1/messages, compact, keys in this order: model, max_tokens, tools, system,
-// messages, then the settings, then `extra`. The same request gives the same bytes on every machine.
+// messages, then the settings, then `extra`. The same request gives the same bytes on every
+// machine.
 [[nodiscard]] std::string to_json(const MessageRequest& request);
 
-// The body of POST /v1/messages/count_tokens: without what that endpoint does not take (section 13).
+// The body of POST /v1/messages/count_tokens: without what that endpoint does not take (section
+// 13).
 [[nodiscard]] std::string count_tokens_json(const MessageRequest& request);
 
-// Reads what `to_json` writes, and any other body of the Messages API: a string `system` or `content`
-// becomes one text block, members without a field go to `extra`. Throws ParseError with path and offset.
+// Reads what `to_json` writes, and any other body of the Messages API: a string `system` or
+// `content` becomes one text block, members without a field go to `extra`. Throws ParseError with
+// path and offset.
 [[nodiscard]] MessageRequest parse_message_request(std::string_view json);
 
 // A reply as received. Throws ParseError with path and offset.

@@ -13,7 +13,8 @@
 
 namespace incipit {
 
-// US dollars in billionths: every list price per token is a whole number of them, so sums are exact.
+// US dollars in billionths: every list price per token is a whole number of them, so sums are
+// exact.
 struct Cost {
   std::int64_t nano_dollars = 0;
 
@@ -33,7 +34,7 @@ struct Cost {
 
 // Prices of a model in nano-dollars per token, from one length of prompt on.
 struct Price {
-  std::string_view model;          // "claude-opus-5-5"; dated ids and aliases find it too
+  std::string_view model;            // "claude-opus-5-5"; dated ids and aliases find it too
   std::int64_t above_prompt_tokens;  // holds for prompts longer than this (C-109); 0: all
   std::int64_t input;
   std::int64_t cache_write_5m;
@@ -53,9 +54,9 @@ struct Price {
 [[nodiscard]] const Price* find_price(std::string_view model, std::int64_t prompt_tokens = 0,
                                       std::span<const Price> table = price_table());
 
-// Of one request, with what `usage` says of tier, region and speed: batch halves, "us" adds a tenth (models from
-// 4.6 on), fast mode has base prices of its own (C-110). Nothing for an unknown model, or for fast
-// mode of a model without a known price.
+// Of one request, with what `usage` says of tier, region and speed: batch halves, "us" adds a tenth
+// (models from 4.6 on), fast mode has base prices of its own (C-110). Nothing for an unknown model,
+// or for fast mode of a model without a known price.
 [[nodiscard]] std::optional<Cost> cost(const Usage& usage, std::string_view model,
                                        std::span<const Price> table = price_table());
 

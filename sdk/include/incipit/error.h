@@ -50,8 +50,8 @@ struct PromptError : Error {
 // No answer, or only a part of one: the network, TLS, a proxy, a timeout, a cancellation.
 struct TransportError : Error {
   enum class Kind : std::uint8_t {
-    resolve,    // no such host
-    connect,    // refused, unreachable, not in time
+    resolve,  // no such host
+    connect,  // refused, unreachable, not in time
     tls,
     proxy,
     timeout,    // nothing came for `timeout`

@@ -142,7 +142,9 @@ class JsonText {
   // Throws ParseError, with the offset, unless `text` is one strict JSON document in UTF-8. White
   // space around the document is dropped, that inside it kept.
   explicit JsonText(std::string text);
+
   explicit JsonText(const char* text) : JsonText(std::string(text)) {}
+
   JsonText(const JsonValue& value) : text_(value.minified()) {}  // NOLINT: a document as well
 
   [[nodiscard]] bool empty() const { return text_.empty(); }

@@ -1,5 +1,5 @@
-// The OpenAI APIs, Chat Completions and Responses, on the same connections, retries and errors as the
-// Messages API. Source: openai-wire sections 1.8, 2 and 3.
+// The OpenAI APIs, Chat Completions and Responses, on the same connections, retries and errors as
+// the Messages API. Source: openai-wire sections 1.8, 2 and 3.
 #pragma once
 
 #include "incipit/client.h"
@@ -17,15 +17,15 @@
 
 namespace incipit::openai {
 
-// A count that was not sent is unset, not 0: a server that says nothing of its cache is told apart from
-// one that missed it.
+// A count that was not sent is unset, not 0: a server that says nothing of its cache is told apart
+// from one that missed it.
 struct Usage {
   std::int64_t input_tokens = 0;   // prompt_tokens; includes what was read and written
   std::int64_t output_tokens = 0;  // completion_tokens
   std::int64_t total_tokens = 0;
-  std::optional<std::int64_t> cached_tokens;
-  std::optional<std::int64_t> cache_write_tokens;
-  std::optional<std::int64_t> reasoning_tokens;
+  std::optional<std::int64_t> cached_tokens = {};
+  std::optional<std::int64_t> cache_write_tokens = {};
+  std::optional<std::int64_t> reasoning_tokens = {};
 
   // The same in the Messages API's counters, whose input excludes reads and writes.
   [[nodiscard]] incipit::Usage messages_usage() const;
@@ -34,67 +34,67 @@ struct Usage {
 // By list price; nothing for an unknown model.
 [[nodiscard]] std::optional<Cost> cost(const Usage& usage, std::string_view model);
 
-// A part of content: {"type":"text","text":…} and so on. Built with `text_part` and friends, or from
-// any JSON.
+// A part of content: {"type":"text","text":…} and so on. Built with `text_part` and friends, or
+// from any JSON.
 [[nodiscard]] JsonText text_part(std::string_view text);
 [[nodiscard]] JsonText image_part(std::string_view url, std::string_view detail = {});
 
 struct ToolCall {
-  std::string id;         // call_…
-  std::string name;
-  std::string arguments;  // JSON text, as the model wrote it
+  std::string id = {};  // call_…
+  std::string name = {};
+  std::string arguments = {};  // JSON text, as the model wrote it
   std::string type = "function";
 };
 
 struct ChatMessage {
-  std::string role;  // developer, system, user, assistant, tool
-  std::optional<std::string> content;
-  std::vector<JsonText> parts;  // instead of `content`, when not empty
-  std::vector<ToolCall> tool_calls;
-  std::string tool_call_id;  // tool
-  std::string name;
-  std::optional<std::string> refusal;
+  std::string role = {};  // developer, system, user, assistant, tool
+  std::optional<std::string> content = {};
+  std::vector<JsonText> parts = {};  // instead of `content`, when not empty
+  std::vector<ToolCall> tool_calls = {};
+  std::string tool_call_id = {};  // tool
+  std::string name = {};
+  std::optional<std::string> refusal = {};
 };
 
 struct FunctionTool {
-  std::string name;
-  std::optional<std::string> description;
-  JsonText parameters;  // a JSON Schema; empty: none
-  std::optional<bool> strict;
+  std::string name = {};
+  std::optional<std::string> description = {};
+  JsonText parameters = {};  // a JSON Schema; empty: none
+  std::optional<bool> strict = {};
 };
 
 struct ChatRequest {
-  std::string model;
-  std::vector<ChatMessage> messages;
-  std::vector<FunctionTool> tools;
-  JsonText tool_choice;      // "auto", "none", "required" with quotes, or an object
-  JsonText response_format;  // an object
-  std::optional<std::int64_t> max_completion_tokens;
-  std::optional<double> temperature;
-  std::optional<double> top_p;
-  std::vector<std::string> stop;
-  std::optional<std::int64_t> seed;
-  std::string reasoning_effort;
-  std::string prompt_cache_key;
-  JsonText prompt_cache_options;
-  std::string prompt_cache_retention;
-  JsonText extra;  // an object: further members, sent last
+  std::string model = {};
+  std::vector<ChatMessage> messages = {};
+  std::vector<FunctionTool> tools = {};
+  JsonText tool_choice = {};      // "auto", "none", "required" with quotes, or an object
+  JsonText response_format = {};  // an object
+  std::optional<std::int64_t> max_completion_tokens = {};
+  std::optional<double> temperature = {};
+  std::optional<double> top_p = {};
+  std::vector<std::string> stop = {};
+  std::optional<std::int64_t> seed = {};
+  std::string reasoning_effort = {};
+  std::string prompt_cache_key = {};
+  JsonText prompt_cache_options = {};
+  std::string prompt_cache_retention = {};
+  JsonText extra = {};  // an object: further members, sent last
 };
 
 struct ChatChoice {
   std::int64_t index = 0;
   ChatMessage message;
-  std::string finish_reason;  // stop, length, tool_calls, content_filter
+  std::string finish_reason = {};  // stop, length, tool_calls, content_filter
 };
 
 struct ChatCompletion {
-  std::string id;
-  std::string model;
+  std::string id = {};
+  std::string model = {};
   std::int64_t created = 0;
-  std::vector<ChatChoice> choices;
-  std::optional<Usage> usage;
-  JsonText json;  // as received; of a stream, the first chunk
-  std::string request_id;
+  std::vector<ChatChoice> choices = {};
+  std::optional<Usage> usage = {};
+  JsonText json = {};  // as received; of a stream, the first chunk
+  std::string request_id = {};
 
   // Of the first choice; empty when there is none.
   [[nodiscard]] std::string text() const;
@@ -103,64 +103,65 @@ struct ChatCompletion {
 // One chunk of a stream: what it adds to one choice. A last chunk has only usage.
 struct ChatChunk {
   std::int64_t choice = 0;
-  std::string content;
-  std::string refusal;
-  std::vector<ToolCall> tool_calls;  // fragments; `tool_call_indexes` says of which
-  std::vector<std::int64_t> tool_call_indexes;
-  std::string finish_reason;
-  std::optional<Usage> usage;
-  JsonText json;
+  std::string content = {};
+  std::string refusal = {};
+  std::vector<ToolCall> tool_calls = {};  // fragments; `tool_call_indexes` says of which
+  std::vector<std::int64_t> tool_call_indexes = {};
+  std::string finish_reason = {};
+  std::optional<Usage> usage = {};
+  JsonText json = {};
 };
 
 struct FunctionCallOutput {
-  std::string call_id;
-  std::string output;
+  std::string call_id = {};
+  std::string output = {};
 };
 
 struct ResponsesRequest {
-  std::string model;
-  // Items in order, as JSON: built with `user_item` and friends, or replayed from `Response::output`.
-  std::vector<JsonText> input;
-  std::optional<std::string> instructions;
-  std::vector<FunctionTool> tools;
-  JsonText tool_choice;
-  JsonText text;  // {"format":…}
-  std::optional<std::int64_t> max_output_tokens;
-  std::optional<double> temperature;
-  std::optional<double> top_p;
-  std::string previous_response_id;
-  std::optional<bool> store;
-  JsonText reasoning;
-  std::vector<std::string> include;
-  std::string prompt_cache_key;
-  JsonText prompt_cache_options;
-  std::string prompt_cache_retention;
-  JsonText extra;
+  std::string model = {};
+  // Items in order, as JSON: built with `user_item` and friends, or replayed from
+  // `Response::output`.
+  std::vector<JsonText> input = {};
+  std::optional<std::string> instructions = {};
+  std::vector<FunctionTool> tools = {};
+  JsonText tool_choice = {};
+  JsonText text = {};  // {"format":…}
+  std::optional<std::int64_t> max_output_tokens = {};
+  std::optional<double> temperature = {};
+  std::optional<double> top_p = {};
+  std::string previous_response_id = {};
+  std::optional<bool> store = {};
+  JsonText reasoning = {};
+  std::vector<std::string> include = {};
+  std::string prompt_cache_key = {};
+  JsonText prompt_cache_options = {};
+  std::string prompt_cache_retention = {};
+  JsonText extra = {};
 };
 
 [[nodiscard]] JsonText message_item(std::string_view role, std::string_view text);
 [[nodiscard]] JsonText function_call_output_item(std::string_view call_id, std::string_view output);
 
 struct ResponseItem {
-  std::string type;  // message, function_call, reasoning, …
-  std::string id;
-  std::string status;
-  std::string text;     // message: its output_text parts
-  ToolCall call;        // function_call; `call.id` is the call_id
-  JsonText json;        // send this back to continue the conversation
+  std::string type = {};  // message, function_call, reasoning, …
+  std::string id = {};
+  std::string status = {};
+  std::string text = {};  // message: its output_text parts
+  ToolCall call;          // function_call; `call.id` is the call_id
+  JsonText json = {};     // send this back to continue the conversation
 };
 
 struct Response {
-  std::string id;
-  std::string model;
-  std::string status;  // completed, incomplete, failed, …
-  std::string incomplete_reason;
-  std::string error_code;
-  std::string error_message;
-  std::vector<ResponseItem> output;
-  std::optional<Usage> usage;
-  JsonText json;
-  std::string request_id;
+  std::string id = {};
+  std::string model = {};
+  std::string status = {};  // completed, incomplete, failed, …
+  std::string incomplete_reason = {};
+  std::string error_code = {};
+  std::string error_message = {};
+  std::vector<ResponseItem> output = {};
+  std::optional<Usage> usage = {};
+  JsonText json = {};
+  std::string request_id = {};
 
   // All output_text parts, one after the other.
   [[nodiscard]] std::string text() const;
@@ -168,11 +169,11 @@ struct Response {
 
 // One event of a stream of the Responses API.
 struct ResponseEvent {
-  std::string type;  // "response.output_text.delta", …
+  std::string type = {};  // "response.output_text.delta", …
   std::int64_t sequence_number = 0;
   std::int64_t output_index = 0;
-  std::string delta;
-  JsonText json;
+  std::string delta = {};
+  JsonText json = {};
 };
 
 [[nodiscard]] std::string to_json(const ChatRequest& request, bool stream = false);
@@ -180,7 +181,8 @@ struct ResponseEvent {
 [[nodiscard]] ChatCompletion parse_chat_completion(std::string_view json);
 [[nodiscard]] Response parse_response(std::string_view json);
 
-// Both streams are like incipit::MessageStream: input ranges, read once; destruction closes the connection.
+// Both streams are like incipit::MessageStream: input ranges, read once; destruction closes the
+// connection.
 class ChatStream {
  public:
   explicit ChatStream(HttpResponse response);
@@ -188,8 +190,8 @@ class ChatStream {
   ChatStream& operator=(ChatStream&&) noexcept;
   ~ChatStream();
 
-  // The next chunk; nothing after `[DONE]`, or the end after a finish_reason. Throws ApiError for an error chunk,
-  // TransportError, and ParseError for a stream that ended before.
+  // The next chunk; nothing after `[DONE]`, or the end after a finish_reason. Throws ApiError for
+  // an error chunk, TransportError, and ParseError for a stream that ended before.
   std::optional<ChatChunk> next();
 
   // What has come so far, and after reading the rest, all of it.
@@ -221,9 +223,9 @@ class ResponseStream {
   std::unique_ptr<State> state_;
 };
 
-// Unset options come from OPENAI_API_KEY, OPENAI_BASE_URL ("https://api.openai.com/v1"), OPENAI_ORG_ID,
-// OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS. `ClientOptions::version` and `betas` are not used; the key
-// goes out as a bearer token. Retries and threads: as incipit::Client.
+// Unset options come from OPENAI_API_KEY, OPENAI_BASE_URL ("https://api.openai.com/v1"),
+// OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS. `ClientOptions::version` and `betas`
+// are not used; the key goes out as a bearer token. Retries and threads: as incipit::Client.
 class Client {
  public:
   explicit Client(ClientOptions options = {});
@@ -243,7 +245,7 @@ class Client {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<State> state_ = {};
 };
 
 }  // namespace incipit::openai

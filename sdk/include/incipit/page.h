@@ -10,8 +10,8 @@
 
 namespace incipit {
 
-// Values from a source that is asked for one at a time and returns nothing at the end. What the source
-// throws, `next` throws.
+// Values from a source that is asked for one at a time and returns nothing at the end. What the
+// source throws, `next` throws.
 template <class Value>
 class Sequence {
  public:
@@ -68,8 +68,8 @@ struct Page {
   std::function<Page()> fetch_next;
 };
 
-// A list from its first page on. Iterating goes through all pages, fetching each when it is due; `page()`
-// and `next_page()` are for those who show pages.
+// A list from its first page on. Iterating goes through all pages, fetching each when it is due;
+// `page()` and `next_page()` are for those who show pages.
 template <class Value>
 class Paged {
  public:

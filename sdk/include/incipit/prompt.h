@@ -12,7 +12,8 @@
 
 namespace incipit {
 
-// Everything of a request that is not prompt text. A field set here goes out; an unset one does not.
+// Everything of a request that is not prompt text. A field set here goes out; an unset one does
+// not.
 struct Parameters {
   std::int64_t max_tokens = 4096;
   std::optional<ToolChoice> tool_choice = {};
@@ -32,12 +33,12 @@ struct Parameters {
   JsonText extra = {};
 };
 
-// A prompt that only grows, at its end. The same calls give the same bytes on every machine, and what
-// was rendered for one request is a prefix of the next.
+// A prompt that only grows, at its end. The same calls give the same bytes on every machine, and
+// what was rendered for one request is a prefix of the next.
 //
-// Every call throws PromptError, and changes nothing, for what the API would refuse: text that is not
-// UTF-8 (with the offset), a part out of order, a marker that cannot stand there, a result without its
-// call. A value: copies are independent. Not for use by two threads at once.
+// Every call throws PromptError, and changes nothing, for what the API would refuse: text that is
+// not UTF-8 (with the offset), a part out of order, a marker that cannot stand there, a result
+// without its call. A value: copies are independent. Not for use by two threads at once.
 class Prompt {
  public:
   explicit Prompt(std::string model);
@@ -57,7 +58,8 @@ class Prompt {
   Prompt& assistant(std::string text);
   Prompt& assistant(ContentBlock block);
 
-  // The answer to a tool_use of the last assistant turn. Results come before other content of their turn.
+  // The answer to a tool_use of the last assistant turn. Results come before other content of their
+  // turn.
   Prompt& tool_result(std::string tool_use_id, std::string text, bool is_error = false);
 
   // A system message inside the conversation: after a user turn, kept in the prefix (C-75).
@@ -66,14 +68,15 @@ class Prompt {
   // A turn as a whole, always a message of its own.
   Prompt& message(MessageParam message);
 
-  // Marks the last block as a cache breakpoint: the prompt up to its end is written to, and looked for
-  // in, the cache. The marker is no part of the cached bytes (C-4). Throws PromptError on a fifth marker
-  // (E-1), one hour after five minutes (E-2), empty text (E-5), thinking (E-6), a deferred tool (E-7).
-  // A second call on the same block sets its TTL anew.
+  // Marks the last block as a cache breakpoint: the prompt up to its end is written to, and looked
+  // for in, the cache. The marker is no part of the cached bytes (C-4). Throws PromptError on a
+  // fifth marker (E-1), one hour after five minutes (E-2), empty text (E-5), thinking (E-6), a
+  // deferred tool (E-7). A second call on the same block sets its TTL anew.
   Prompt& breakpoint(Ttl ttl = Ttl::five_minutes);
 
-  // Top-level cache_control: the API marks the last block that can be marked (C-22). Takes one of the
-  // four slots; refused when none is left (E-8) or when the last block's own marker differs (E-9).
+  // Top-level cache_control: the API marks the last block that can be marked (C-22). Takes one of
+  // the four slots; refused when none is left (E-8) or when the last block's own marker differs
+  // (E-9).
   Prompt& automatic_caching(Ttl ttl = Ttl::five_minutes);
 
   // Takes all markers away and places them anew; see `auto_breakpoints`.
@@ -97,11 +100,15 @@ class Prompt {
   MessageRequest request_;
 };
 
-// Marks what a conversation should reuse, with at most four markers of which any 1-hour ones come first:
-//   - the end of the static prefix, that is, the last system block, or without one the last tool that is
-//     not deferred, with the TTL `prefix`; and the last such tool besides when a marker is to spare;
+// Marks what a conversation should reuse, with at most four markers of which any 1-hour ones come
+// first:
+//   - the end of the static prefix, that is, the last system block, or without one the last tool
+//   that is
+//     not deferred, with the TTL `prefix`; and the last such tool besides when a marker is to
+//     spare;
 //   - the last block of the conversation that can carry one, with the TTL `conversation`;
-//   - a lagging marker when more than 20 positions (C-32; runs of tool_use and of tool_result count as
+//   - a lagging marker when more than 20 positions (C-32; runs of tool_use and of tool_result count
+//   as
 //     one, C-36) lie between the conversation's last assistant turn and its end, so that the next
 //     request's lookback always meets a position that this or the previous request wrote.
 // Without a TTL that part gets no marker. Existing markers are removed first; the automatic one
@@ -110,14 +117,14 @@ class Prompt {
 void auto_breakpoints(MessageRequest& request, std::optional<Ttl> prefix = Ttl::five_minutes,
                       std::optional<Ttl> conversation = Ttl::five_minutes);
 
-// Throws PromptError, with rule id and path, for a request that the API would refuse whatever the model:
-// text or JSON that is not UTF-8, markers (E-1 to E-9), order and pairing of messages and tool results
-// (section 4), names of tools, pre-warm conflicts (C-90), budgets. `version` is the anthropic-version
-// that it will be sent with (W-4). The client calls this before every request.
+// Throws PromptError, with rule id and path, for a request that the API would refuse whatever the
+// model: text or JSON that is not UTF-8, markers (E-1 to E-9), order and pairing of messages and
+// tool results (section 4), names of tools, pre-warm conflicts (C-90), budgets. `version` is the
+// anthropic-version that it will be sent with (W-4). The client calls this before every request.
 void check(const MessageRequest& request, std::string_view version = "2026-10-21");
 
-// How the blocks of a request count in a lookback (C-32, C-36): the position of each block of tools (but
-// deferred ones), system and messages, in this order, from 1.
+// How the blocks of a request count in a lookback (C-32, C-36): the position of each block of tools
+// (but deferred ones), system and messages, in this order, from 1.
 [[nodiscard]] std::vector<std::size_t> lookback_positions(const MessageRequest& request);
 
 }  // namespace incipit

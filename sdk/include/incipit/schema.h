@@ -1,5 +1,5 @@
-// JSON Schemas from C++ types, and values of those types from JSON: for structured output and tools.
-// Source: anthropic-wire sections 7.3 and 19.6.
+// JSON Schemas from C++ types, and values of those types from JSON: for structured output and
+// tools. Source: anthropic-wire sections 7.3 and 19.6.
 //
 //   struct Invoice { std::string number; double total; std::optional<std::string> note; };
 //   template <> struct incipit::Described<Invoice> {
@@ -46,10 +46,14 @@ template <class Type>
 struct Described;
 
 template <class Type>
-concept DescribedStruct = requires { Described<Type>::fields; };
+concept DescribedStruct = requires {
+  Described<Type>::fields;
+};
 
 template <class Type>
-concept DescribedEnum = requires { Described<Type>::values; };
+concept DescribedEnum = requires {
+  Described<Type>::values;
+};
 
 namespace schema_detail {
 
@@ -71,9 +75,9 @@ struct IsVector<std::vector<Type>> : std::true_type {};
 
 }  // namespace schema_detail
 
-// Writes the schema of a type: bool, integers, floating point, std::string, std::vector, std::optional
-// (a property that is not required), JsonText (anything), described structs and enums. Objects get
-// `additionalProperties: false`, as the API demands.
+// Writes the schema of a type: bool, integers, floating point, std::string, std::vector,
+// std::optional (a property that is not required), JsonText (anything), described structs and
+// enums. Objects get `additionalProperties: false`, as the API demands.
 template <class Type>
 void write_schema(JsonWriter& writer, std::string_view description = {}) {
   using schema_detail::IsOptional;
@@ -135,8 +139,8 @@ template <class Type>
   return JsonText::trusted(std::move(json));
 }
 
-// The value that `json` spells. Throws ParseError with the path of what does not fit; unknown members are
-// ignored, missing ones an error unless optional.
+// The value that `json` spells. Throws ParseError with the path of what does not fit; unknown
+// members are ignored, missing ones an error unless optional.
 template <class Type>
 [[nodiscard]] Type from_json(const JsonValue& json, const std::string& path = {}) {
   using schema_detail::IsOptional;
@@ -197,10 +201,11 @@ template <class Type>
   }
 }
 
-// A schema as structured output and strict tools take it, from any JSON Schema: keeps $defs, $ref, type,
-// enum, const, anyOf (oneOf becomes it), allOf, title, description, properties, required, items, known string formats
-// and minItems 0 or 1; sets additionalProperties to false; what else constrained a value is
-// told in its description instead. Throws PromptError, with the path, for a part without any type.
+// A schema as structured output and strict tools take it, from any JSON Schema: keeps $defs, $ref,
+// type, enum, const, anyOf (oneOf becomes it), allOf, title, description, properties, required,
+// items, known string formats and minItems 0 or 1; sets additionalProperties to false; what else
+// constrained a value is told in its description instead. Throws PromptError, with the path, for a
+// part without any type.
 [[nodiscard]] JsonText supported_schema(const JsonText& schema);
 
 // output_config.format for a schema that is supported already.
@@ -212,8 +217,8 @@ template <class Type>
   return json_schema_format(schema_of<Type>());
 }
 
-// The value in the first text block of a reply. Throws ParseError when there is none, or it does not fit:
-// after stop reason max_tokens or refusal that is to be expected.
+// The value in the first text block of a reply. Throws ParseError when there is none, or it does
+// not fit: after stop reason max_tokens or refusal that is to be expected.
 [[nodiscard]] JsonValue parsed_output(const Message& message);
 
 template <class Type>

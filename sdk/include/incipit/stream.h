@@ -17,15 +17,16 @@ namespace incipit {
 // Puts the events of a stream together to the message they spell. No I/O.
 class MessageAccumulator {
  public:
-  // Throws ParseError for an event out of order: a second message_start, a delta for a block that is
-  // not open.
+  // Throws ParseError for an event out of order: a second message_start, a delta for a block that
+  // is not open.
   void add(const StreamEvent& event);
 
   // The message so far: text and thinking as far as they have come, tool input `{}` until its block
   // has ended (see `partial_input`). Reference valid until the next call of `add`.
   [[nodiscard]] const Message& snapshot() const { return message_; }
 
-  // The input of the tool call at `index` as far as it has come, in valid JSON; null for other blocks.
+  // The input of the tool call at `index` as far as it has come, in valid JSON; null for other
+  // blocks.
   [[nodiscard]] JsonValue partial_input(std::size_t index) const;
 
   [[nodiscard]] bool started() const { return started_; }
@@ -35,8 +36,8 @@ class MessageAccumulator {
 
  private:
   struct OpenBlock {
-    ContentBlock start;       // as content_block_start brought it
-    std::string text;         // or thinking, or tool input
+    ContentBlock start;  // as content_block_start brought it
+    std::string text;    // or thinking, or tool input
     std::string signature;
     std::vector<Citation> citations;
     bool open = false;
@@ -51,34 +52,34 @@ class MessageAccumulator {
   bool complete_ = false;
 };
 
-// The events of one reply: an input range, read once, by one thread at a time. Nothing arrives unless it
-// is asked for: no thread, no buffer beyond the connection's. Destroying it before its end closes the
-// connection, and the server stops generating.
+// The events of one reply: an input range, read once, by one thread at a time. Nothing arrives
+// unless it is asked for: no thread, no buffer beyond the connection's. Destroying it before its
+// end closes the connection, and the server stops generating.
 //
 //   for (const StreamEvent& event : stream)
 //     if (const auto* text = event.text()) std::cout << *text << std::flush;
 //   use(stream.message());
 class MessageStream {
  public:
-  // `finished` sees the final message before anybody else. Made by `Client::stream`; public so that a
-  // recorded body can be replayed.
+  // `finished` sees the final message before anybody else. Made by `Client::stream`; public so that
+  // a recorded body can be replayed.
   explicit MessageStream(HttpResponse response, std::function<void(Message&)> finished = {});
   MessageStream(MessageStream&&) noexcept;
   MessageStream& operator=(MessageStream&&) noexcept;
   ~MessageStream();
 
   // The next event; nothing after the last. Throws ApiError for an `error` event (status 0),
-  // TransportError when the connection broke or fell silent for the timeout or was cancelled, ParseError
-  // for what is no event, and when the stream ended without message_stop. After a throw or `close`:
-  // nothing.
+  // TransportError when the connection broke or fell silent for the timeout or was cancelled,
+  // ParseError for what is no event, and when the stream ended without message_stop. After a throw
+  // or `close`: nothing.
   std::optional<StreamEvent> next();
 
   // The message so far.
   [[nodiscard]] const Message& snapshot() const;
   [[nodiscard]] JsonValue partial_input(std::size_t index) const;
 
-  // Reads what is left and returns the final message. Throws as `next` does; when the stream was closed
-  // or has failed before its end, ParseError.
+  // Reads what is left and returns the final message. Throws as `next` does; when the stream was
+  // closed or has failed before its end, ParseError.
   [[nodiscard]] const Message& message();
 
   // The same for its text.

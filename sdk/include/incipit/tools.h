@@ -18,8 +18,8 @@
 
 namespace incipit {
 
-// What a tool answers: text, or content blocks. Throw ToolError (or any std::exception) to answer with
-// an error; the model sees "Error: " and what() (W, 19.6).
+// What a tool answers: text, or content blocks. Throw ToolError (or any std::exception) to answer
+// with an error; the model sees "Error: " and what() (W, 19.6).
 struct ToolOutput {
   std::vector<ContentBlock> content;
 
@@ -50,9 +50,11 @@ struct RunnableTool {
 // A tool from a callable. Its input is a described struct (incipit/schema.h), whose schema it gets.
 //
 //   struct Place { std::string city; };            // with Described<Place>
-//   runnable<Place>("get_weather", "Weather of a city", [](const Place& at) { return look_up(at.city); });
+//   runnable<Place>("get_weather", "Weather of a city", [](const Place& at) { return
+//   look_up(at.city); });
 template <class Input, class Callable>
-  requires std::is_invocable_v<Callable&, const Input&>
+requires std::is_invocable_v<Callable&, const Input&>
+
 [[nodiscard]] RunnableTool runnable(std::string name, std::string description, Callable callable) {
   Tool tool;
   tool.name = std::move(name);
@@ -67,33 +69,33 @@ struct RunnerOptions {
   Parameters parameters = {};
   RequestOptions request = {};
   int max_iterations = 20;  // requests, after which the loop ends with what it has
-  // Calls of one reply that run at the same time, each in a thread of its own. 1: one after the other, in
-  // the caller's thread.
+  // Calls of one reply that run at the same time, each in a thread of its own. 1: one after the
+  // other, in the caller's thread.
   int concurrency = 1;
-  // Places the markers before each request, so that every turn reads what the one before wrote. Unset:
-  // the prompt's markers are left as they are.
+  // Places the markers before each request, so that every turn reads what the one before wrote.
+  // Unset: the prompt's markers are left as they are.
   bool cache = true;
   // Streams each reply, and shows its events.
   std::function<void(const StreamEvent&)> on_event = {};
 };
 
-// Sends a prompt, runs the tools that the reply calls, sends the results, until a reply calls none. The
-// replies become turns of the prompt byte for byte, so the cache survives.
+// Sends a prompt, runs the tools that the reply calls, sends the results, until a reply calls none.
+// The replies become turns of the prompt byte for byte, so the cache survives.
 //
 //   ToolRunner runner(client, prompt, {weather});
 //   const Message answer = runner.run();
 //
-// Not for use by two threads at once. What a tool throws is an answer, not an error of the loop; errors of the
-// client pass through, after which `next` may be called again.
+// Not for use by two threads at once. What a tool throws is an answer, not an error of the loop;
+// errors of the client pass through, after which `next` may be called again.
 class ToolRunner {
  public:
-  // Adds the definitions of `tools` to the prompt, which must have no system text or message yet unless its
-  // tools are there already: then they must be the same. Throws PromptError.
+  // Adds the definitions of `tools` to the prompt, which must have no system text or message yet
+  // unless its tools are there already: then they must be the same. Throws PromptError.
   ToolRunner(const Client& client, Prompt prompt, std::vector<RunnableTool> tools,
              RunnerOptions options = {});
 
-  // Makes the next request and returns its reply; nothing once the loop has ended: after a reply that
-  // wants no tool run (`pause_turn` goes on), or max_iterations.
+  // Makes the next request and returns its reply; nothing once the loop has ended: after a reply
+  // that wants no tool run (`pause_turn` goes on), or max_iterations.
   std::optional<Message> next();
 
   // Until the end; the last reply. Throws PromptError when the loop has ended already.

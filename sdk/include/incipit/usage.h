@@ -10,12 +10,12 @@ namespace incipit {
 // The two lifetimes of a cache entry (C-16).
 enum class Ttl : std::uint8_t { five_minutes, one_hour };
 
-// The five input counters, with two invariants: `prompt_tokens()` is the rendered prompt (C-46), and
-// creation is the sum of its two classes (C-47). Where a server states a total without the split, or a
-// total above it, the difference is counted as 5-minute writes: the default TTL, and the only one of
-// the writes that server tools add (C-70).
+// The five input counters, with two invariants: `prompt_tokens()` is the rendered prompt (C-46),
+// and creation is the sum of its two classes (C-47). Where a server states a total without the
+// split, or a total above it, the difference is counted as 5-minute writes: the default TTL, and
+// the only one of the writes that server tools add (C-70).
 struct Usage {
-  std::int64_t input_tokens = 0;       // after the last effective breakpoint, neither read nor written
+  std::int64_t input_tokens = 0;  // after the last effective breakpoint, neither read nor written
   std::int64_t cache_creation_5m = 0;  // written with the 5-minute TTL
   std::int64_t cache_creation_1h = 0;  // written with the 1-hour TTL
   std::int64_t cache_read_input_tokens = 0;

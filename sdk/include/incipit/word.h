@@ -14,6 +14,7 @@ struct Word {
   std::string text;
 
   friend bool operator==(const Word& word, Enum other) { return word.known == other; }
+
   friend bool operator==(const Word&, const Word&) = default;
 };
 
