@@ -176,6 +176,11 @@ struct ResponseEvent {
   JsonText json = {};
 };
 
+// The bodies of POST /chat/completions and /responses, compact. Keys come in this order: model, the cached
+// part of the prompt as it is rendered (tools, then messages, or instructions and input), the settings
+// in the order of the members above, stream, and `extra`; the same request gives the same bytes on every
+// machine. JSON of the caller goes out byte for byte. A chat stream asks for its usage with `stream_options`,
+// unless `extra` has options of its own. Throws PromptError when `extra` is no object.
 [[nodiscard]] std::string to_json(const ChatRequest& request, bool stream = false);
 [[nodiscard]] std::string to_json(const ResponsesRequest& request, bool stream = false);
 [[nodiscard]] ChatCompletion parse_chat_completion(std::string_view json);
