@@ -4,8 +4,11 @@
 
 #include "incipit/client.h"
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,21 +17,22 @@ namespace incipit {
 
 // What differs between providers.
 struct Provider {
-  std::string base_url;                   // when neither option nor environment names one
-  const char* base_url_variable;          // ANTHROPIC_BASE_URL
-  const char* api_key_variable;           // ANTHROPIC_API_KEY
-  const char* auth_token_variable;        // ANTHROPIC_AUTH_TOKEN; null: none
-  const char* custom_headers_variable;    // ANTHROPIC_CUSTOM_HEADERS
-  bool api_key_is_bearer = false;         // else x-api-key
-  bool sends_version = true;              // anthropic-version and anthropic-beta
-  std::string_view request_id_header;     // "request-id"
-  std::vector<HttpHeader> headers;        // organisation, project
+  std::string base_url;                 // when neither option nor environment names one
+  const char* base_url_variable;        // ANTHROPIC_BASE_URL
+  const char* api_key_variable;         // ANTHROPIC_API_KEY
+  const char* auth_token_variable;      // ANTHROPIC_AUTH_TOKEN; null: none
+  const char* custom_headers_variable;  // ANTHROPIC_CUSTOM_HEADERS
+  bool api_key_is_bearer = false;       // else x-api-key
+  bool sends_version = true;            // anthropic-version and anthropic-beta
+  std::string_view request_id_header;   // "request-id"
+  std::vector<HttpHeader> headers;      // organisation, project
   ApiError (*parse_error)(int status, std::string_view body);
 };
 
 struct Call {
   std::string_view method;
-  std::string path;  // "/v1/messages", below the base URL and with its own query; or an absolute URL
+  std::string
+      path;  // "/v1/messages", below the base URL and with its own query; or an absolute URL
   std::shared_ptr<const std::string> body;  // null: none
   std::string content_type = "application/json";
   std::string accept = "application/json";
@@ -36,9 +40,16 @@ struct Call {
 };
 
 // Safe for several threads at once.
+//
+// Headers, a later one in the place of an earlier: the SDK's own, the credential, those of the
+// environment, of the client's options, of the request's; one without a value takes the header
+// away. `anthropic-beta` alone is joined instead of replaced. Each attempt says in
+// `x-stainless-retry-count` how many came before it, in the words of the official SDKs, which
+// servers and proxies know.
 class Sender {
  public:
-  // Reads the environment. Throws PromptError when there is no credential.
+  // Reads the environment. Throws PromptError when there is no credential ("W-7"), more than one,
+  // or an option that cannot be sent.
   Sender(ClientOptions options, Provider provider);
 
   // The response of the attempt that was answered with a status below 400; the body is still to be
@@ -51,12 +62,32 @@ class Sender {
   // Waits between polls and attempts. Throws TransportError `cancelled` when stopped.
   void wait(std::chrono::milliseconds time, const std::stop_token& stop) const;
 
+  // Empty when there is none.
   [[nodiscard]] std::string request_id(const std::vector<HttpHeader>& headers) const;
 
+  // Calls the log, if there is one. For lines without keys and prompt text.
+  void log(LogLevel level, std::string_view line) const;
+
+  // As given, environment filled in.
   [[nodiscard]] const ClientOptions& options() const { return options_; }
 
+  [[nodiscard]] const std::shared_ptr<Transport>& transport() const { return transport_; }
+
  private:
-  ClientOptions options_;  // as given, environment filled in
+  struct Outcome;
+
+  void read_environment();
+  [[nodiscard]] std::string credential(bool refresh) const;
+  [[nodiscard]] HttpRequest prepare(const Call& call, const RequestOptions& options,
+                                    const std::string& credential, int attempt) const;
+  [[nodiscard]] std::string joined_betas(const Call& call, const RequestOptions& options) const;
+  [[nodiscard]] Outcome attempt(HttpRequest& request, const RequestOptions& options,
+                                const std::string& credential) const;
+  [[nodiscard]] HttpResponse through(const std::vector<const Middleware*>& chain, std::size_t from,
+                                     HttpRequest& request) const;
+  [[nodiscard]] ApiError refusal(HttpResponse& response, const std::string& credential) const;
+
+  ClientOptions options_;
   Provider provider_;
   std::shared_ptr<Transport> transport_;
 };
