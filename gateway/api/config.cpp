@@ -241,7 +241,7 @@ std::string_view help_text() {
   --max-connections N  1024
   --request-timeout S  longest time for one request, 3600
   --body-limit SIZE    largest request body, 32M
-  --keys FILE          lines of: KEY ORGANIZATION WORKSPACE; others get 401
+  --keys FILE          JSON lines {"key", "organization", "workspace"}; others get 401
   --log FILE           one JSON line per request; standard error
   --virtual-clock      POST /incipit/clock {"advance_seconds": n} moves the time
   --keep-billing-line  leave x-anthropic-billing-header texts in the prompt

@@ -1,11 +1,12 @@
 #include "gateway/api/keys.h"
 
 #include "gateway/api/error.h"
+#include "incipit/json.h"
 
 #include <fmt/format.h>
 
 #include <fstream>
-#include <sstream>
+#include <utility>
 
 namespace incipit::gateway {
 
@@ -23,6 +24,30 @@ std::string bearer_token(std::string_view value) {
   return std::string(value);
 }
 
+// A member that must be a string that is not empty; `otherwise` when it is not there.
+std::string member(const JsonValue& line, std::string_view name, std::string_view otherwise) {
+  const JsonValue* value = line.find(name);
+  if (value == nullptr && !otherwise.empty()) return std::string(otherwise);
+  if (value == nullptr || !value->is_string() || value->as_string().empty()) {
+    throw std::runtime_error(fmt::format("\"{}\" must be a string that is not empty", name));
+  }
+  return value->as_string();
+}
+
+std::pair<std::string, Scope> read_key(std::string_view text) {
+  const JsonValue line = JsonValue::parse(text);
+  if (!line.is_object()) {
+    throw std::runtime_error(R"(expected {"key": "…", "organization": "…", "workspace": "…"})");
+  }
+  for (const JsonMember& known : line.as_object()) {
+    if (known.name != "key" && known.name != "organization" && known.name != "workspace") {
+      throw std::runtime_error(fmt::format("there is no field \"{}\"", known.name));
+    }
+  }
+  return {member(line, "key", {}),
+          Scope{member(line, "organization", "local"), member(line, "workspace", "default")}};
+}
+
 }  // namespace
 
 Keys::Keys(const std::filesystem::path& file) {
@@ -30,27 +55,17 @@ Keys::Keys(const std::filesystem::path& file) {
   if (!in) throw std::runtime_error(fmt::format("cannot read the keys file {}", file.string()));
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
-    std::istringstream words(line);
-    std::string key;
-    if (!(words >> key) || key.front() == '#') continue;
-    Scope scope{"local", "default"};
-    std::string extra;
-    if (words >> extra) scope.organization = extra;
-    if (words >> extra) scope.workspace = extra;
-    if (words >> extra) {
-      throw std::runtime_error(
-          fmt::format("{} line {}: expected `KEY ORGANIZATION WORKSPACE`, found a fourth word",
-                      file.string(), number));
-    }
-    if (!scopes_.emplace(key, scope).second) {
-      throw std::runtime_error(
-          fmt::format("{} line {}: this key was already given", file.string(), number));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    try {
+      if (!scopes_.insert(read_key(line)).second) {
+        throw std::runtime_error("this key was already given");
+      }
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(fmt::format("{} line {}: {}", file.string(), number, error.what()));
     }
   }
   if (in.bad() || scopes_.empty()) {
-    throw std::runtime_error(fmt::format(
-        "the keys file {} holds no key; write one `KEY ORGANIZATION WORKSPACE` per line",
-        file.string()));
+    throw std::runtime_error(fmt::format("the keys file {} holds no key", file.string()));
   }
 }
 

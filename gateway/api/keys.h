@@ -17,10 +17,10 @@ class Keys {
   // "default".
   Keys() = default;
 
-  // One key per line: `KEY ORGANIZATION WORKSPACE`; the last two may be left out ("local",
-  // "default"). Empty lines and lines that start with # are skipped. Throws std::runtime_error with
-  // file and line for an unreadable file, a line that is not like that, a key given twice, or a
-  // file without a key.
+  // JSON lines: {"key": "…", "organization": "…", "workspace": "…"}; the last two may be left out
+  // ("local", "default"). Empty lines are skipped. Throws std::runtime_error with file and line for
+  // an unreadable file, a line that is not like that, a key given twice, or a file without a key;
+  // no message repeats a key.
   explicit Keys(const std::filesystem::path& file);
 
   [[nodiscard]] bool required() const { return !scopes_.empty(); }

@@ -245,7 +245,10 @@ def test_raw_responses_show_the_headers_that_clients_read(tiny_client):
 
 def test_x_api_key_and_bearer_are_the_same_key(gateway_factory, tmp_path):
     keys = tmp_path / "keys"
-    keys.write_text("sk-test-1 acme blue\nsk-test-2 acme green\n")
+    keys.write_text(
+        '{"key": "sk-test-1", "organization": "acme", "workspace": "blue"}\n'
+        '{"key": "sk-test-2", "organization": "acme", "workspace": "green"}\n'
+    )
     gateway = gateway_factory("--model", "tiny", "--keys", keys)
     count = {"model": MODEL, "messages": QUESTION}
     with client_of(gateway, api_key="sk-test-1") as client:

@@ -29,7 +29,7 @@ COUNTABLE = ("model", "system", "messages", "tools", "tool_choice", "cache_contr
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
     keys = tmp_path_factory.mktemp("keys") / "keys"
-    lines = (f"{key} {k['organization']} {k['workspace']}\n" for key, k in TABLE["keys"].items())
+    lines = (json.dumps({"key": key, **k}) + "\n" for key, k in TABLE["keys"].items())
     keys.write_text("".join(lines))
     with Gateway("--model", "tiny", "--virtual-clock", "--keys", str(keys)) as started:
         yield started

@@ -163,7 +163,9 @@ TEST_CASE(
     "an entry is gone after five minutes of the virtual clock, and shared only in its workspace") {
   GatewaySetup setup;
   setup.virtual_clock = true;
-  setup.keys = "alice org-1 ws-1\nbob org-1 ws-1\ncarol org-1 ws-2\n";
+  setup.keys = R"({"key":"alice","organization":"org-1","workspace":"ws-1"}
+{"key":"bob","organization":"org-1","workspace":"ws-1"}
+{"key":"carol","organization":"org-1","workspace":"ws-2"})";
   const LoopbackGateway gateway(setup);
   const auto read = [&](const std::string& key) {
     return number_in(

@@ -13,10 +13,11 @@ using incipit::JsonValue;
 namespace {
 
 constexpr std::string_view keys =
-    "# who may\n"
-    "key-alice org-1 ws-1\n"
-    "key-bob   org-1 ws-1\n"
-    "key-carol org-1 ws-2\n";
+    R"({"key": "key-alice", "organization": "org-1", "workspace": "ws-1"}
+{"key": "key-bob",   "organization": "org-1", "workspace": "ws-1"}
+
+{"key": "key-carol", "organization": "org-1", "workspace": "ws-2"}
+)";
 
 GatewaySetup with_keys() {
   GatewaySetup setup;
@@ -154,10 +155,16 @@ TEST_CASE("a keys file with a mistake is refused with its line") {
       return error.what();
     }
   };
-  CHECK(refusal("a b c\n\nd e f g\n").find("line 3") != std::string::npos);
-  CHECK(refusal("a\na b\n").find("line 2") != std::string::npos);
-  CHECK(refusal("# nobody\n").find("holds no key") != std::string::npos);
-  CHECK(refusal("a\nb org\n").empty());
+  const std::string good = "{\"key\":\"secret\"}\n";
+  CHECK(refusal(good + "\n{\"key\":\"b\",\"workspace\":3}\n").find("line 3") != std::string::npos);
+  CHECK(refusal(good + good).find("line 2") != std::string::npos);
+  CHECK(refusal(good + good).find("secret") == std::string::npos);
+  CHECK(refusal("{\"key\":\"\"}").find("\"key\" must be") != std::string::npos);
+  CHECK(refusal("{\"organization\":\"o\"}").find("\"key\" must be") != std::string::npos);
+  CHECK(refusal("{\"key\":\"a\",\"team\":\"o\"}").find("\"team\"") != std::string::npos);
+  CHECK(refusal("secret org workspace\n").find("line 1") != std::string::npos);
+  CHECK(refusal("\n \n").find("holds no key") != std::string::npos);
+  CHECK(refusal(good + "{\"key\":\"b\",\"organization\":\"o\"}").empty());
   CHECK_THROWS_WITH_AS(Keys("/nowhere/at/all"), doctest::Contains("/nowhere/at/all"),
                        std::runtime_error);
 }
