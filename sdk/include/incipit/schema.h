@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +73,27 @@ struct IsVector<std::vector<Type>> : std::true_type {};
 // Throws ParseError: `path` is not what it should be.
 [[noreturn]] void mismatch(std::string_view path, std::string_view wanted);
 [[nodiscard]] std::string child(std::string_view path, std::string_view name);
+// Throws ParseError: the text of `message` is not what was asked for, with a hint from its stop
+// reason.
+[[noreturn]] void unfit_output(const Message& message, const ParseError& why);
+
+// Whether a described struct has itself inside, at any depth: its schema would have no end.
+template <class Type, class... Outer>
+consteval bool contains_itself() {
+  if constexpr ((std::same_as<Type, Outer> || ...)) {
+    return true;
+  } else if constexpr (IsOptional<Type>::value || IsVector<Type>::value) {
+    return contains_itself<typename Type::value_type, Outer...>();
+  } else if constexpr (DescribedStruct<Type>) {
+    return std::apply(
+        []<class... Structs, class... Members>(const Field<Structs, Members>&...) {
+          return (contains_itself<Members, Outer..., Type>() || ...);
+        },
+        Described<Type>::fields);
+  } else {
+    return false;
+  }
+}
 
 }  // namespace schema_detail
 
@@ -103,10 +125,12 @@ void write_schema(JsonWriter& writer, std::string_view description = {}) {
         writer.string(name);
       writer.end_array();
     } else if constexpr (DescribedStruct<Type>) {
+      static_assert(!schema_detail::contains_itself<Type>(),
+                    "a struct inside itself has no schema");
       writer.key("type").string("object").key("properties").begin_object();
       std::apply(
           [&](const auto&... fields) {
-            const auto property = [&]<class S, class M>(const Field<S, M>& field) {
+            [[maybe_unused]] const auto property = [&]<class S, class M>(const Field<S, M>& field) {
               writer.key(field.name);
               write_schema<M>(writer, field.description);
             };
@@ -116,7 +140,7 @@ void write_schema(JsonWriter& writer, std::string_view description = {}) {
       writer.end_object().key("required").begin_array();
       std::apply(
           [&](const auto&... fields) {
-            const auto name = [&]<class S, class M>(const Field<S, M>& field) {
+            [[maybe_unused]] const auto name = [&]<class S, class M>(const Field<S, M>& field) {
               if constexpr (!IsOptional<M>::value) writer.string(field.name);
             };
             (name(fields), ...);
@@ -154,7 +178,10 @@ template <class Type>
     return json.as_boolean();
   } else if constexpr (std::integral<Type>) {
     const std::optional<std::int64_t> number = json.as_integer();
-    if (!number || !std::in_range<Type>(*number)) mismatch(path, "an integer in range");
+    if (!number || !std::in_range<Type>(*number)) {
+      mismatch(path, "an integer from " + std::to_string(std::numeric_limits<Type>::min()) + " to "
+                         + std::to_string(std::numeric_limits<Type>::max()));
+    }
     return static_cast<Type>(*number);
   } else if constexpr (std::floating_point<Type>) {
     const std::optional<double> number = json.as_double();
@@ -176,13 +203,16 @@ template <class Type>
     for (const auto& [value, name] : Described<Type>::values) {
       if (json.as_string() == name) return value;
     }
-    mismatch(path, "one of the listed words");
+    std::string words;
+    for (const auto& [value, name] : Described<Type>::values)
+      words.append(words.empty() ? "one of \"" : ", \"").append(name) += '"';
+    mismatch(path, words);
   } else if constexpr (DescribedStruct<Type>) {
     if (!json.is_object()) mismatch(path, "an object");
     Type result{};
     std::apply(
         [&](const auto&... fields) {
-          const auto read = [&]<class S, class M>(const Field<S, M>& field) {
+          [[maybe_unused]] const auto read = [&]<class S, class M>(const Field<S, M>& field) {
             const std::string at = schema_detail::child(path, field.name);
             const JsonValue* value = json.find(field.name);
             if (value != nullptr) {
@@ -223,7 +253,12 @@ template <class Type>
 
 template <class Type>
 [[nodiscard]] Type parsed_output(const Message& message) {
-  return from_json<Type>(parsed_output(message));
+  const JsonValue value = parsed_output(message);
+  try {
+    return from_json<Type>(value);
+  } catch (const ParseError& error) {
+    schema_detail::unfit_output(message, error);
+  }
 }
 
 }  // namespace incipit
