@@ -133,7 +133,7 @@ void describe(const Object& rest, Object& kept) {
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw PromptError("7.3", path, (path.empty() ? "the schema" : path) + why);
+  throw PromptError({}, path, (path.empty() ? "the schema" : path) + why);
 }
 
 // The order of the members is that of the official Python SDK, so that both give the same prompt.

@@ -32,31 +32,36 @@ struct Cost {
   friend auto operator<=>(const Cost&, const Cost&) = default;
 };
 
-// Prices of a model in nano-dollars per token, from one length of prompt on.
+// Prices of a model in nano-dollars per token, from one length of prompt on. A write price of 0:
+// such writes are not priced apart, and what is written counts as input.
 struct Price {
   std::string_view model;            // "claude-opus-5-5"; dated ids and aliases find it too
   std::int64_t above_prompt_tokens;  // holds for prompts longer than this (C-109); 0: all
   std::int64_t input;
-  std::int64_t cache_write_5m;
-  std::int64_t cache_write_1h;
+  std::int64_t cache_write_5m;  // OpenAI: 30 minutes
+  std::int64_t cache_write_1h;  // OpenAI: 12 hours
   std::int64_t cache_read;
   std::int64_t output;
-  std::string_view since;  // "2026-10-07": the day from which it holds; empty: from the beginning
+  std::string_view since = {};    // "2026-10-07": the day from which it holds, where known
+  std::string_view speed = {};    // "fast": of requests in fast mode only (C-110)
+  std::int64_t us_percent = 100;  // of the price where inference_geo is "us" (C-110)
 };
 
 // All rows that are built in, and the day they were last looked at ("2026-11-30").
 [[nodiscard]] std::span<const Price> price_table();
 [[nodiscard]] std::string_view price_table_date();
 
-// The row for a model and a prompt of that length, or null: no price is ever made up. A date at the
-// end of the id, "-latest" and an "anthropic." or "anthropic/" in front are not part of the name.
-// `table` may be the caller's own.
+// The row for a model and a prompt of that length (not its fast mode), or null: no price is ever
+// made up. What stands before "anthropic." or "anthropic/", "-latest", a date and "-v1:0" at the
+// end of the id are not part of the name. `table` may be the caller's own; the first of equal rows
+// wins.
 [[nodiscard]] const Price* find_price(std::string_view model, std::int64_t prompt_tokens = 0,
                                       std::span<const Price> table = price_table());
 
-// Of one request, with what `usage` says of tier, region and speed: batch halves, "us" adds a tenth
-// (models from 4.6 on), fast mode has base prices of its own (C-110). Nothing for an unknown model,
-// or for fast mode of a model without a known price.
+// Of the tokens of one request at list price, with what `usage` says of tier, region and speed:
+// batch halves, "us" adds a tenth (models from 4.6 on), fast mode has base prices of its own
+// (C-110). The total is rounded once, half a nano-dollar up. Calls of server tools are not part of
+// it. Nothing for an unknown model, or for fast mode of a model without a known price.
 [[nodiscard]] std::optional<Cost> cost(const Usage& usage, std::string_view model,
                                        std::span<const Price> table = price_table());
 
@@ -65,7 +70,8 @@ struct Price {
                                                 std::span<const Price> table = price_table());
 
 // Reads of a prefix after which having written it is cheaper than never caching (C-112): 1 for five
-// minutes, 2 for an hour at the usual multipliers. Nothing for an unknown model.
+// minutes, 2 for an hour at the usual multipliers. Nothing for an unknown model, or one without a
+// price for such writes.
 [[nodiscard]] std::optional<int> break_even_reads(std::string_view model, Ttl ttl,
                                                   std::span<const Price> table = price_table());
 
