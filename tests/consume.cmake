@@ -35,8 +35,10 @@ set_tests_properties(consume_package_shared PROPERTIES FIXTURES_REQUIRED shared_
 
 consume(fetch fetch TARGETS all install
         OPTIONS -DBUILD_SHARED_LIBS=ON -DINCIPIT_INSTALL=ON -DCMAKE_INSTALL_PREFIX=${shared_prefix}
-                -DCMAKE_INSTALL_LIBDIR=lib)
+                -DCMAKE_INSTALL_LIBDIR=${CMAKE_INSTALL_LIBDIR})
 set_tests_properties(consume_fetch PROPERTIES FIXTURES_SETUP shared_prefix FIXTURES_REQUIRED static_prefix)
+silence_test(silence_shared ${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libincipit.so)
+set_tests_properties(silence_shared PROPERTIES FIXTURES_REQUIRED shared_prefix)
 
 consume(subdir subdir OPTIONS -DCMAKE_BUILD_TYPE=)  # not optimised: it is the slowest to compile
 

@@ -2,7 +2,7 @@
 # The table is the dependency direction of docs/architecture.md.
 
 # folder -> regular expression of the project includes it may use
-set(allowed_sdk/include     "^incipit/")
+set(allowed_sdk/include     "^incipit/[a-z_]+\\.h$|^[a-z_]+$")  # of others, only the standard library
 set(allowed_sdk/src         "^incipit/|^sdk/")
 set(allowed_kernels         "^kernels/")
 set(allowed_gateway/cache   "^gateway/cache/|^gateway/clock\\.h|^incipit/")
@@ -15,6 +15,8 @@ set(allowed_gateway/http    "^gateway/(http|api)/|^gateway/clock\\.h|^incipit/")
 # library -> regular expression of the files that may include it
 set(simdjson_header   "simdjson\\.h")
 set(simdjson_files    "^sdk/src/json_reader\\.cpp|^gateway/model/|^gateway/prompt/call_finder\\.cpp")
+set(boost_header      "^boost/")
+set(boost_files       "^gateway/")
 set(beast_header      "boost/beast")
 set(beast_files       "^gateway/http/")
 set(xxhash_header     "xxhash\\.h|xxh3\\.h")
@@ -37,7 +39,7 @@ foreach(file IN LISTS files)
   file(STRINGS ${ROOT}/${file} lines REGEX "^ *# *include")
   foreach(line IN LISTS lines)
     string(REGEX REPLACE "^ *# *include *[<\"]([^>\"]+)[>\"].*" "\\1" header "${line}")
-    if(header MATCHES "^(sdk|kernels|gateway|incipit)/")
+    if(header MATCHES "^(sdk|kernels|gateway|incipit)/" OR file MATCHES "^sdk/include/")
       foreach(folder sdk/include sdk/src kernels gateway/cache gateway/model gateway/engine
               gateway/prompt gateway/api gateway/http)
         if(file MATCHES "^${folder}/" AND NOT header MATCHES "${allowed_${folder}}")
@@ -46,7 +48,7 @@ foreach(file IN LISTS files)
         endif()
       endforeach()
     endif()
-    foreach(library simdjson beast xxhash pcre2 curl cuda)
+    foreach(library simdjson boost beast xxhash pcre2 curl cuda)
       if(header MATCHES "${${library}_header}" AND NOT file MATCHES "${${library}_files}")
         message(SEND_ERROR "${file} includes ${header}: ${library} stays in ${${library}_files}")
         set(broken 1)

@@ -1,5 +1,5 @@
 # Fails when the SDK can print, end the process or keep state of its own: a library does none of it.
-# Run as: cmake -DNM=<nm> -DOBJDUMP=<objdump> -DLIBRARY=<libincipit.a or .so> -P silence.cmake
+# Run as: cmake -DNM=<nm> -DOBJDUMP=<objdump> -DLIBRARY=<libincipit.a or .so> -DSDK=<sdk> -P silence.cmake
 
 # read_symbols(<result> <command>...): its lines, as a list. Demangled names hold brackets and
 # semicolons, which would end a list's element.
@@ -13,7 +13,6 @@ function(read_symbols result)
   set(${result} "${output}" PARENT_SCOPE)
 endfunction()
 
-# A shared library has the run-time's own references in its static symbol table: only the dynamic one counts.
 set(dynamic)
 if(LIBRARY MATCHES "\\.so")
   set(dynamic --dynamic)
@@ -26,16 +25,31 @@ foreach(line IN LISTS undefined)
     message(SEND_ERROR "silence: the SDK refers to ${CMAKE_MATCH_1}")
   endif()
 endforeach()
+if(dynamic)  # the rest has been seen in the archive; here the C run-time keeps state as well
+  message(STATUS "silence: looked through ${LIBRARY}")
+  return()
+endif()
 
 # What is in .data and .bss can change. .data.rel.ro cannot; DW.ref. is the compiler's.
 read_symbols(defined ${OBJDUMP} --syms --demangle)
 foreach(line IN LISTS defined)
-  if(line MATCHES " O (\\.t?(data|bss)[^ \t]*)[ \t]+[0-9a-f]+ +(\\.hidden +)?(.*)$")
+  if(line MATCHES " [O ] (\\.t?(data|bss)[^ \t]*)[ \t]+[0-9a-f]+ +(\\.hidden +)?(.*)$")
     set(section "${CMAKE_MATCH_1}")
     set(name "${CMAKE_MATCH_4}")
     if(NOT section MATCHES "^\\.data\\.rel\\.ro" AND NOT name MATCHES "^DW\\.ref\\.")
       message(SEND_ERROR "silence: the SDK keeps ${name} in ${section}")
     endif()
+  endif()
+endforeach()
+# The standard library's headers call std::terminate themselves; asserts are gone from the archive.
+file(GLOB_RECURSE sources ${SDK}/*.h ${SDK}/*.cpp)
+if(NOT sources)
+  message(FATAL_ERROR "silence: no sources in ${SDK}")
+endif()
+foreach(source IN LISTS sources)
+  file(STRINGS ${source} lines REGEX "std::terminate|(^|[^a-z_])assert *\\(")
+  if(lines)
+    message(SEND_ERROR "silence: ${source} ends the process: ${lines}")
   endif()
 endforeach()
 message(STATUS "silence: looked through ${LIBRARY}")
