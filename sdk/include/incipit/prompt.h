@@ -91,6 +91,8 @@ class Prompt {
 
   [[nodiscard]] const std::string& model() const { return request_.model; }
 
+  [[nodiscard]] const std::vector<Tool>& tools() const { return request_.tools; }
+
   [[nodiscard]] const std::vector<MessageParam>& messages() const { return request_.messages; }
 
   // Markers in use, the automatic one included; 4 is the most.

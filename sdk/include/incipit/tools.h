@@ -69,8 +69,9 @@ struct RunnerOptions {
   Parameters parameters = {};
   RequestOptions request = {};
   int max_iterations = 20;  // requests, after which the loop ends with what it has
-  // Calls of one reply that run at the same time, each in a thread of its own. 1: one after the
-  // other, in the caller's thread.
+  // Calls of one reply that run at the same time, in the caller's thread and others that end before
+  // `next` returns. Above 1, what the tools share is theirs to guard: one tool may run twice at
+  // once. 1: one after the other.
   int concurrency = 1;
   // Places the markers before each request, so that every turn reads what the one before wrote.
   // Unset: the prompt's markers are left as they are.
@@ -80,13 +81,15 @@ struct RunnerOptions {
 };
 
 // Sends a prompt, runs the tools that the reply calls, sends the results, until a reply calls none.
-// The replies become turns of the prompt byte for byte, so the cache survives.
+// The replies become turns of the prompt byte for byte, so the cache survives. Each request has the
+// whole conversation: message threads (W, 18.1) are not used.
 //
 //   ToolRunner runner(client, prompt, {weather});
 //   const Message answer = runner.run();
 //
-// Not for use by two threads at once. What a tool throws is an answer, not an error of the loop;
-// errors of the client pass through, after which `next` may be called again.
+// Not for use by two threads at once. What a tool throws is an answer, not an error of the loop,
+// and so is a tool that does not exist, input that does not fit, and output that cannot be sent.
+// Errors of the client pass through, after which `next` may be called again.
 class ToolRunner {
  public:
   // Adds the definitions of `tools` to the prompt, which must have no system text or message yet
@@ -94,14 +97,16 @@ class ToolRunner {
   ToolRunner(const Client& client, Prompt prompt, std::vector<RunnableTool> tools,
              RunnerOptions options = {});
 
-  // Makes the next request and returns its reply; nothing once the loop has ended: after a reply
-  // that wants no tool run (`pause_turn` goes on), or max_iterations.
+  // Makes the next request, runs what its reply calls, and returns the reply. Nothing once the loop
+  // has ended: after a reply with a stop reason other than `tool_use`, `pause_turn` and
+  // `compaction`, a `tool_use` without a call, or max_iterations.
   std::optional<Message> next();
 
   // Until the end; the last reply. Throws PromptError when the loop has ended already.
   Message run();
 
-  // The conversation so far, with all replies and results: continue it, or look at it.
+  // The conversation so far, with all replies and results: continue it, or look at it. After stop
+  // reason max_tokens or refusal its last turn may have calls that were not run.
   [[nodiscard]] const Prompt& prompt() const { return prompt_; }
 
   // Counters over all requests.
@@ -110,8 +115,10 @@ class ToolRunner {
   [[nodiscard]] int iterations() const { return iterations_; }
 
  private:
-  [[nodiscard]] ContentBlock answer(const ToolUseBlock& call) const;
-  [[nodiscard]] std::vector<ContentBlock> answers(const Message& reply) const;
+  [[nodiscard]] Message send();
+  [[nodiscard]] ToolResultBlock answer(const ToolUseBlock& call) const;
+  [[nodiscard]] std::vector<ToolResultBlock> answers(
+      const std::vector<const ToolUseBlock*>& calls) const;
 
   Client client_;
   Prompt prompt_;
