@@ -108,14 +108,22 @@ class Prompt {
 //   that is
 //     not deferred, with the TTL `prefix`; and the last such tool besides when a marker is to
 //     spare;
-//   - the last block of the conversation that can carry one, with the TTL `conversation`;
-//   - a lagging marker when more than 20 positions (C-32; runs of tool_use and of tool_result count
-//   as
-//     one, C-36) lie between the conversation's last assistant turn and its end, so that the next
-//     request's lookback always meets a position that this or the previous request wrote.
-// Without a TTL that part gets no marker. Existing markers are removed first; the automatic one
-// (top-level) is left out in favour of the explicit tail. A `prefix` shorter than `conversation`
-// (five minutes before one hour) is a PromptError (E-2).
+//   - the last block of the conversation that can carry one, with the TTL `conversation`. The given
+//     beginning of a reply is left out: it changes once the reply is added to it;
+//   - where that marker's 20 positions (C-32; runs of tool_use and of tool_result count as one,
+//   C-36) do not
+//     reach back before the last assistant turn, a lagging marker on the last block there that can
+//     carry one. That is where the request before this one, which ended there, had its last marker;
+//   - markers to spare, 20 positions apart, between those two: requests may also have ended within
+//   the
+//     assistant turn, where a server tool loop paused.
+// So a request reads all that the one before it wrote if at most one assistant turn and what
+// answers it, however long, lie between the two. Further apart, or with pauses more than 40
+// positions (60 without a marker for the prefix) before the end, it reads up to the lagging marker
+// if an earlier request wrote there, and otherwise the static prefix. Without a TTL that part gets
+// no marker. Existing markers are removed first; the automatic one (top-level) is left out in
+// favour of the explicit tail. A `prefix` shorter than `conversation` (five minutes before one
+// hour) is a PromptError (E-2).
 void auto_breakpoints(MessageRequest& request, std::optional<Ttl> prefix = Ttl::five_minutes,
                       std::optional<Ttl> conversation = Ttl::five_minutes);
 
