@@ -158,13 +158,13 @@ def test_a_model_folder_that_cannot_be_made_is_named(sandbox, tmp_path):
 
 
 def test_unknown_commands_and_options_are_refused():
-    for words in (["serv"], ["test", "--fast"], ["test", "--sanitize", "memory"], ["fetch", "gpt"]):
+    for words in (["serv"], ["test", "--fast"], ["test", "--sanitize", "memory"], ["fetch", "gpt"], ["bench", "gpu"]):
         result = subprocess.run([str(LAUNCHER), *words], capture_output=True, text=True)
         assert result.returncode == 2, words
         assert words[-1].lstrip("-") in result.stderr
 
 
 def test_the_shell_scripts_are_clean():
-    scripts = [str(LAUNCHER), str(ROOT / ".ci" / "run")]
+    scripts = [LAUNCHER, ROOT / ".ci" / "run", *ROOT.glob("tests/**/*.sh")]
     result = subprocess.run(["shellcheck", *scripts], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout

@@ -22,6 +22,17 @@ void json() {
   expect(out == R"([1,"\""])", "JsonWriter writes something else");
 }
 
+// List prices per million tokens: 3 plain, 3.75 written, 0.30 read, 15 out.
+void cost() {
+  const incipit::Usage usage{.input_tokens = 100,
+                             .cache_creation_5m = 1000,
+                             .cache_read_input_tokens = 2000,
+                             .output_tokens = 10};
+  const auto price = incipit::cost(usage, "claude-sonnet-4-6");
+  expect(price && price->text() == "$0.0048", "usage costs something else");
+  expect(!incipit::cost(usage, "claude-none"), "an unknown model has a price");
+}
+
 // Across the border of the library, and (in one of the projects) without RTTI.
 void exceptions() {
   try {
@@ -36,6 +47,7 @@ void exceptions() {
 
 int main() {
   json();
+  cost();
   exceptions();
   return broken ? 1 : 0;
 }

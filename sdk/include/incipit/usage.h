@@ -24,9 +24,9 @@ struct Usage {
   std::int64_t thinking_tokens = 0;  // part of output_tokens
   std::int64_t web_search_requests = 0;
   std::int64_t web_fetch_requests = 0;
-  std::string service_tier;   // "standard", "priority", "batch"; empty when not said
-  std::string inference_geo;  // "global", "us"; empty when not said
-  std::string speed;          // "standard", "fast"; empty when not said
+  std::string service_tier = {};   // "standard", "priority", "batch"; empty when not said
+  std::string inference_geo = {};  // "global", "us"; empty when not said
+  std::string speed = {};          // "standard", "fast"; empty when not said
 
   [[nodiscard]] std::int64_t cache_creation_input_tokens() const {
     return cache_creation_5m + cache_creation_1h;
