@@ -120,15 +120,10 @@ int with_automatic(const MessageRequest& request, int explicit_ones, bool five_m
   return explicit_ones + 1;
 }
 
-void clear(ContentBlock& block);
-
-// A received block goes back as it came, so it is touched only where it has a marker inside.
-void clear_inside(ContentBlock& block) {
-  bool inside = false;
-  each_marker(Path(""), block, [&](const Path& path, const CacheControl&) {
-    inside = inside || !path.text().empty();
-  });
-  if (!inside) return;
+// A received block goes back as it came, so it is made anew only where there is a marker inside.
+void clear(ContentBlock& block) {
+  block.mark(std::nullopt);
+  if (!has_marker(block)) return;
   if (const auto* result = block.get_if<ToolResultBlock>()) {
     ToolResultBlock copy = *result;
     std::ranges::for_each(copy.content, clear);
@@ -143,11 +138,6 @@ void clear_inside(ContentBlock& block) {
     std::ranges::for_each(std::get<ContentSource>(copy.source).content, clear);
     block = std::move(copy);
   }
-}
-
-void clear(ContentBlock& block) {
-  clear_inside(block);
-  block.mark(std::nullopt);
 }
 
 }  // namespace
@@ -168,6 +158,12 @@ bool can_be_marked(const TextBlock& block) {
 
 bool can_be_marked(const Tool& tool) {
   return !tool.defer_loading;
+}
+
+bool has_marker(const ContentBlock& block) {
+  bool found = false;
+  each_marker(Path(""), block, [&](const Path&, const CacheControl&) { found = true; });
+  return found;
 }
 
 int check_markers(const MessageRequest& request) {

@@ -86,7 +86,9 @@ class Prompt {
   // Takes all markers away, the automatic one too. The cached bytes stay the same (C-4).
   Prompt& clear_breakpoints();
 
-  // The request so far. Throws PromptError as `check` does.
+  // The request so far. Throws PromptError as `check` does, with two exceptions: what version
+  // 2026-10-21 alone refuses (W-4) is left to the client, which knows the version, and a missing
+  // message to `Client::prewarm`, which fills it in.
   [[nodiscard]] MessageRequest request(const Parameters& parameters = {}) const;
 
   [[nodiscard]] const std::string& model() const { return request_.model; }
