@@ -1,5 +1,6 @@
 #include "json_fault.h"
 
+#include "plain_text.h"
 #include "utf8.h"
 
 #include <utility>
@@ -91,6 +92,7 @@ class Scan {
   void string() {
     const std::size_t start = at_++;
     while (true) {
+      at_ = plain_end(text_, at_);
       if (at_ == text_.size()) {
         at_ = start;
         fail("unterminated string");
@@ -200,6 +202,29 @@ std::optional<JsonFault> find_json_fault(std::string_view text, int depth) {
   } catch (JsonFault& fault) {
     return std::move(fault);
   }
+}
+
+void require_json(std::string_view text, int depth) {
+  if (const auto fault = find_json_fault(text, depth)) {
+    throw_parse_error(text, fault->message, fault->offset);
+  }
+}
+
+void throw_parse_error(std::string_view text, const std::string& message, std::size_t offset,
+                       std::string path) {
+  std::size_t line = 1;
+  std::size_t column = 1;
+  std::size_t character = 0;
+  for (const char c : text.substr(0, offset)) {
+    if ((static_cast<unsigned char>(c) & 0xC0U) == 0x80U) continue;
+    ++character;
+    ++column;
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    }
+  }
+  throw ParseError(message, offset, line, column, character, std::move(path));
 }
 
 }  // namespace incipit

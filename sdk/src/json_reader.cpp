@@ -100,32 +100,12 @@ class TreeBuilder {
   std::size_t values_ = 0;
 };
 
-[[noreturn]] void fail(std::string_view text, const std::string& message, std::size_t offset) {
-  std::size_t line = 1;
-  std::size_t column = 1;
-  std::size_t character = 0;
-  for (const char c : text.substr(0, offset)) {
-    if ((static_cast<unsigned char>(c) & 0xC0U) == 0x80U) continue;
-    ++character;
-    ++column;
-    if (c == '\n') {
-      ++line;
-      column = 1;
-    }
-  }
-  throw ParseError(message, offset, line, column, character);
-}
-
 // simdjson 3.0 lets some lone surrogates pass and makes broken UTF-8 of them.
 bool may_hold_surrogates(std::string_view text) {
   for (std::size_t at = text.find("\\u"); at != text.npos; at = text.find("\\u", at + 2)) {
     if (at + 2 < text.size() && (text[at + 2] | 0x20) == 'd') return true;
   }
   return false;
-}
-
-void check(std::string_view text, const JsonLimits& limits) {
-  if (auto fault = find_json_fault(text, limits.depth)) fail(text, fault->message, fault->offset);
 }
 
 // `text` holds an array or object.
@@ -147,19 +127,19 @@ JsonValue build_container(std::string_view text, const JsonLimits& limits, int o
 JsonValue JsonValue::parse(std::string_view text, const JsonLimits& limits) {
   const std::size_t start = text.find_first_not_of(" \t\n\r");
   const bool container = start != text.npos && (text[start] == '{' || text[start] == '[');
-  if (!container || may_hold_surrogates(text)) check(text, limits);
+  if (!container || may_hold_surrogates(text)) require_json(text, limits.depth);
   try {
     if (container) return build_container(text, limits, 0);
     // simdjson gives a scalar document another interface: read it as the only item of an array.
     return build_container("[" + std::string(text) + "]", limits, -1).as_array().front();
   } catch (const TooManyValues&) {
-    fail(text, "more than " + std::to_string(limits.values) + " values", 0);
+    throw_parse_error(text, "more than " + std::to_string(limits.values) + " values", 0);
   } catch (const Malformed&) {
-    check(text, limits);
-    fail(text, "not a JSON document", 0);
+    require_json(text, limits.depth);
+    throw_parse_error(text, "not a JSON document", 0);
   } catch (const simdjson::simdjson_error& error) {
-    check(text, limits);
-    fail(text, error.what(), 0);
+    require_json(text, limits.depth);
+    throw_parse_error(text, error.what(), 0);
   }
 }
 

@@ -1,4 +1,5 @@
 #include "incipit/json.h"
+#include "plain_text.h"
 #include "utf8.h"
 
 #include <array>
@@ -7,11 +8,6 @@
 
 namespace incipit {
 namespace {
-
-// Bytes that go out as they are: printable ASCII but for the two that JSON escapes.
-bool is_plain(char c) {
-  return c >= 0x20 && c != '"' && c != '\\';
-}
 
 void append_escaped(std::string& out, char c) {
   static constexpr std::string_view hex = "0123456789abcdef";
@@ -51,8 +47,7 @@ void append_string(std::string& out, std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t start = at;
-    while (at < text.size() && is_plain(text[at]))
-      ++at;
+    at = plain_end(text, at);
     out.append(text, start, at - start);
     if (at == text.size()) break;
     if (static_cast<unsigned char>(text[at]) < 0x80) {

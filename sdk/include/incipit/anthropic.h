@@ -213,6 +213,7 @@ class ContentBlock {
   void write(JsonWriter& writer) const;
 
  private:
+  friend class BlockReader;
   friend class MessageAccumulator;
 
   Value value_;

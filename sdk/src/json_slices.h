@@ -1,0 +1,31 @@
+// Values of a valid JSON document as parts of its text: exact bytes, and nothing built. On text
+// that is not valid they find something or nothing, within its bounds. Private to the SDK.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace incipit {
+
+struct JsonMemberSlice {
+  std::string_view key;  // as written, with its quotes
+  std::string_view value;
+
+  [[nodiscard]] bool is_named(std::string_view name) const;
+};
+
+// `object` and `array` start with their bracket.
+[[nodiscard]] std::vector<JsonMemberSlice> json_members(std::string_view object);
+[[nodiscard]] std::vector<std::string_view> json_items(std::string_view array);
+
+// What stands between the brackets of an array or object, without white space around it.
+[[nodiscard]] std::string_view json_inside(std::string_view container);
+
+// What a string literal says; `literal` includes its quotes.
+[[nodiscard]] std::string json_unescaped(std::string_view literal);
+
+// `object` without the members of that name and their commas; every other member keeps its bytes.
+[[nodiscard]] std::string json_without(std::string_view object, std::string_view name);
+
+}  // namespace incipit
