@@ -21,11 +21,17 @@ bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// What a name stands for, given without its quotes.
+std::string unescaped(std::string_view literal) {
+  if (literal.find('\\') == std::string_view::npos) return std::string(literal);
+  return JsonValue::parse('"' + std::string(literal) + '"').as_string();
+}
+
 // The literal of that member of an object; empty without one.
 std::string_view member(std::string_view object, std::string_view name) {
   std::string_view found;
   each_json_member(object, [&](std::string_view literal, std::string_view value) {
-    if (literal == name || json_unescaped(literal) == name) found = value;
+    if (literal == name || unescaped(literal) == name) found = value;
   });
   return found;
 }
@@ -52,7 +58,7 @@ void check_options(const Path& path, const Tool& tool) {
   const Path options(path, "options");
   if (!tool.options.is_object()) refuse("W-6.1", options, "must be a JSON object");
   each_json_member(tool.options.text(), [&](std::string_view literal, std::string_view) {
-    const std::string name = json_unescaped(literal);
+    const std::string name = unescaped(literal);
     if (contains(typed, name)) {
       refuse("W-6.1", options, "'" + name + "' has a member of its own; set that instead");
     }
@@ -206,7 +212,7 @@ void check_extra(const MessageRequest& request) {
   const Path path("extra");
   if (!request.extra.is_object()) refuse("W-4", path, "must be a JSON object");
   each_json_member(request.extra.text(), [&](std::string_view literal, std::string_view) {
-    const std::string name = json_unescaped(literal);
+    const std::string name = unescaped(literal);
     // Betas have more members in output_config than effort and format.
     const bool config = name == "output_config" && (request.effort || request.output_format);
     if (config || contains(typed, name)) {

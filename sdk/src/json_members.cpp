@@ -1,7 +1,5 @@
 #include "json_members.h"
 
-#include "incipit/json.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -49,11 +47,6 @@ std::size_t json_value_end(std::string_view text, std::size_t at) {
 std::size_t json_token(std::string_view text, std::size_t at) {
   return at >= text.size() ? text.size()
                            : std::min(text.find_first_not_of(" \t\n\r", at), text.size());
-}
-
-std::string json_unescaped(std::string_view literal) {
-  if (literal.find('\\') == std::string_view::npos) return std::string(literal);
-  return JsonValue::parse('"' + std::string(literal) + '"').as_string();
 }
 
 }  // namespace incipit

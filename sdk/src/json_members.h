@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 namespace incipit {
@@ -18,9 +17,6 @@ namespace incipit {
 
 // The next byte at or after `at` that is no white space.
 [[nodiscard]] std::size_t json_token(std::string_view text, std::size_t at);
-
-// What a string literal, without its quotes, stands for.
-[[nodiscard]] std::string json_unescaped(std::string_view literal);
 
 // Calls `take(value)` for each element of the array that `text` is.
 template <class Take>
