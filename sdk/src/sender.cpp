@@ -57,11 +57,11 @@ bool is_named(const HeaderOption& header, std::string_view name) {
 // A line break in a value would let it speak for another header.
 void check_header(std::string_view name, const std::optional<std::string>& value) {
   if (!is_header_name(name))
-    throw PromptError({}, {},
+    throw PromptError("W-19.2", {},
                       "the name of a header is empty or holds a character that no name may have");
   const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7F; };
   if (value && std::any_of(value->begin(), value->end(), is_control))
-    throw PromptError({}, {},
+    throw PromptError("W-19.2", {},
                       "the value of the header '" + std::string(name)
                           + "' holds a line break or another control character");
 }
@@ -77,7 +77,7 @@ std::vector<HeaderOption> parse_custom_headers(std::string_view text, const char
     const std::size_t colon = line.find(':');
     HeaderOption header{trimmed(std::string_view(line).substr(0, colon)), std::nullopt};
     if (colon == std::string::npos || !is_header_name(header.name))
-      throw PromptError({}, {},
+      throw PromptError("W-19.2", {},
                         std::string(variable_name) + ": line " + std::to_string(number)
                             + " is not of the form `Name: value`");
     header.value = trimmed(std::string_view(line).substr(colon + 1));

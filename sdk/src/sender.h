@@ -17,15 +17,15 @@ namespace incipit {
 
 // What differs between providers.
 struct Provider {
-  std::string base_url;                 // when neither option nor environment names one
-  const char* base_url_variable;        // ANTHROPIC_BASE_URL
-  const char* api_key_variable;         // ANTHROPIC_API_KEY
-  const char* auth_token_variable;      // ANTHROPIC_AUTH_TOKEN; null: none
-  const char* custom_headers_variable;  // ANTHROPIC_CUSTOM_HEADERS
-  bool api_key_is_bearer = false;       // else x-api-key
-  bool sends_version = true;            // anthropic-version and anthropic-beta
-  std::string_view request_id_header;   // "request-id"
-  std::vector<HttpHeader> headers;      // organisation, project
+  std::string base_url;                  // when neither option nor environment names one
+  const char* base_url_variable;         // ANTHROPIC_BASE_URL
+  const char* api_key_variable;          // ANTHROPIC_API_KEY
+  const char* auth_token_variable;       // ANTHROPIC_AUTH_TOKEN; null: none
+  const char* custom_headers_variable;   // ANTHROPIC_CUSTOM_HEADERS
+  bool api_key_is_bearer = false;        // else x-api-key
+  bool sends_version = true;             // anthropic-version and anthropic-beta
+  std::string_view request_id_header;    // "request-id"
+  std::vector<HttpHeader> headers = {};  // organisation, project
   ApiError (*parse_error)(int status, std::string_view body);
 };
 
@@ -33,10 +33,10 @@ struct Call {
   std::string_view method;
   std::string
       path;  // "/v1/messages", below the base URL and with its own query; or an absolute URL
-  std::shared_ptr<const std::string> body;  // null: none
+  std::shared_ptr<const std::string> body = {};  // null: none
   std::string content_type = "application/json";
   std::string accept = "application/json";
-  std::vector<std::string> betas;
+  std::vector<std::string> betas = {};
 };
 
 // Safe for several threads at once.

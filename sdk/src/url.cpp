@@ -71,7 +71,7 @@ std::string percent_encoded(std::string_view text) {
 
 std::string path_segment(std::string_view id, std::string_view what) {
   if (id.empty() || id == "." || id == "..")
-    throw PromptError({}, {},
+    throw PromptError("W-19.2", {},
                       std::string(what)
                           + (id.empty() ? " is empty" : " is '" + std::string(id) + "'")
                           + ", which would address something else");
@@ -97,7 +97,8 @@ std::string checked_base_url(std::string_view url) {
     throw refuse("holds a user name or password, which belong into a header");
   if (url.find_first_of("?#") != std::string_view::npos) throw refuse("has a query or fragment");
   for (const char c : url)
-    if (!is_visible_ascii(c)) throw refuse("holds a blank, control or non-ASCII character");
+    if (!is_visible_ascii(c) || c == '\\')
+      throw refuse("holds a blank, backslash, control or non-ASCII character");
   while (url.ends_with('/'))
     url.remove_suffix(1);
   return std::string(url);
@@ -107,12 +108,12 @@ std::string joined_url(std::string_view base, std::string_view path,
                        std::initializer_list<const Query*> queries) {
   for (const char c : path)
     if (!is_visible_ascii(c) || c == '#')
-      throw PromptError({}, {},
+      throw PromptError("W-19.2", {},
                         "the path of a request holds a blank, '#', control or non-ASCII "
                         "character; percent-encode it");
   const std::string target = origin(path);
   if (!target.empty() && target != origin(base))
-    throw PromptError({}, {},
+    throw PromptError("W-19.2", {},
                       "credentials for " + origin(base) + " are not sent to " + target
                           + "; make a client with that base URL");
 

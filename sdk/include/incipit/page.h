@@ -1,9 +1,10 @@
-// Lists that arrive in parts: both are input ranges, read once, by one thread at a time.
+// Lists that arrive in parts. Sequences are input ranges, read once, by one thread at a time.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -84,8 +85,9 @@ class Paged {
     return true;
   }
 
-  // The rest of the list, from this page's first element on.
-  [[nodiscard]] Sequence<Value> all() {
+  // The rest of the list, from this page's first element on. Refers to this list; that of a
+  // temporary, as in `for (… : client.models().all())`, keeps it.
+  [[nodiscard]] Sequence<Value> all() & {
     return Sequence<Value>([this, at = std::size_t{0}]() mutable -> std::optional<Value> {
       while (at == page_.data.size()) {
         if (!next_page()) return std::nullopt;
@@ -93,6 +95,11 @@ class Paged {
       }
       return page_.data[at++];
     });
+  }
+
+  [[nodiscard]] Sequence<Value> all() && {
+    const auto list = std::make_shared<Paged>(std::move(*this));
+    return Sequence<Value>([list, rest = list->all()]() mutable { return rest.next(); });
   }
 
  private:

@@ -15,6 +15,11 @@
 namespace incipit {
 
 // Puts the events of a stream together to the message they spell. No I/O.
+//
+// A block that has ended is sent back as the JSON of its start event with the streamed members put
+// in their place; tool input is the concatenation of its pieces, byte for byte. Input that is no
+// JSON object, cut off by max_tokens under eager streaming (W-24), is left `{}` there;
+// `partial_input` still shows what had come.
 class MessageAccumulator {
  public:
   // Throws ParseError for an event out of order: a second message_start, a delta for a block that
@@ -35,19 +40,23 @@ class MessageAccumulator {
   [[nodiscard]] bool complete() const { return complete_; }
 
  private:
-  struct OpenBlock {
-    ContentBlock start;  // as content_block_start brought it
-    std::string text;    // or thinking, or tool input
-    std::string signature;
-    std::vector<Citation> citations;
+  friend class MessageStream;  // adds what no event says: the request id, a cache miss
+
+  // What a block needs beside its typed value until it is whole.
+  struct Part {
+    JsonText start = {};     // as content_block_start brought it
+    std::string input = {};  // of a tool call, in pieces
     bool open = false;
+    bool changed = false;  // by a delta of another kind than input
   };
 
-  void close(std::size_t index);
-  void show(std::size_t index);  // the typed value of a block that is still open
+  void start(const ContentBlockStartEvent& event);
+  void extend(const ContentBlockDeltaEvent& event);
+  void finish(std::size_t index);
+  void update(const MessageDeltaEvent& event);
 
   Message message_;
-  std::vector<OpenBlock> blocks_;
+  std::vector<Part> parts_;  // of each block of message_
   bool started_ = false;
   bool complete_ = false;
 };
