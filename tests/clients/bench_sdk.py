@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import anthropic
-import httpx
+import httpx2
 
 REPLY = {
     "model": "m", "id": "msg_1", "type": "message", "role": "assistant",
@@ -22,13 +22,13 @@ REPLY = {
 }  # fmt: skip
 
 
-class Drop(httpx.BaseTransport):
+class Drop(httpx2.BaseTransport):
     """Answers at once, and remembers when the request's bytes were there, and how many."""
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         self.bytes = len(request.read())
         self.arrived = time.perf_counter()
-        return httpx.Response(200, json=REPLY)
+        return httpx2.Response(200, json=REPLY)
 
 
 def text_of(block: int, size: int) -> str:
@@ -67,7 +67,7 @@ def main() -> None:
 
     drop = Drop()
     client = anthropic.Anthropic(
-        api_key="any", base_url="http://drop.invalid", http_client=httpx.Client(transport=drop)
+        api_key="any", base_url="http://drop.invalid", http_client=httpx2.Client(transport=drop)
     )
     rounds = []
     for _ in range(3):  # in turns, so that both see the same weather
