@@ -33,8 +33,9 @@ consume(package_shared package OPTIONS -Dincipit_ROOT=${shared_prefix}
         -DCMAKE_DISABLE_FIND_PACKAGE_CURL=ON -DCMAKE_DISABLE_FIND_PACKAGE_simdjson=ON)
 set_tests_properties(consume_package_shared PROPERTIES FIXTURES_REQUIRED shared_prefix)
 
+# With the warnings of this build, so that ccache knows the objects.
 consume(fetch fetch TARGETS all install
-        OPTIONS -DBUILD_SHARED_LIBS=ON -DINCIPIT_INSTALL=ON -DCMAKE_INSTALL_PREFIX=${shared_prefix}
+        OPTIONS -DINCIPIT_WARNINGS=ON -DBUILD_SHARED_LIBS=ON -DINCIPIT_INSTALL=ON -DCMAKE_INSTALL_PREFIX=${shared_prefix}
                 -DCMAKE_INSTALL_LIBDIR=${CMAKE_INSTALL_LIBDIR})
 set_tests_properties(consume_fetch PROPERTIES FIXTURES_SETUP shared_prefix FIXTURES_REQUIRED static_prefix)
 silence_test(silence_shared ${shared_prefix}/${CMAKE_INSTALL_LIBDIR}/libincipit.so)

@@ -22,6 +22,17 @@ void json() {
   expect(out == R"([1,"\""])", "JsonWriter writes something else");
 }
 
+void prompt() {
+  incipit::Prompt prompt("claude-sonnet-4-6");
+  prompt.system("Rules").breakpoint(incipit::Ttl::one_hour).user("Hello");
+  expect(incipit::to_json(prompt.request({.max_tokens = 9}))
+             == R"({"model":"claude-sonnet-4-6","max_tokens":9,)"
+                R"("system":[{"type":"text","text":"Rules",)"
+                R"("cache_control":{"type":"ephemeral","ttl":"1h"}}],)"
+                R"("messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}]})",
+         "a prompt has other bytes");
+}
+
 // List prices per million tokens: 3 plain, 3.75 written, 0.30 read, 15 out.
 void cost() {
   const incipit::Usage usage{.input_tokens = 100,
@@ -33,13 +44,22 @@ void cost() {
   expect(!incipit::cost(usage, "claude-none"), "an unknown model has a price");
 }
 
-// Across the border of the library, and (in one of the projects) without RTTI.
-void exceptions() {
+// Errors cross the border of the library; one of the projects has no RTTI.
+void errors() {
   try {
     (void)incipit::JsonText("{\"a\":}");
     expect(false, "bad JSON is taken");
   } catch (const incipit::ParseError& error) {
     expect(error.offset == 5, "a ParseError points elsewhere");
+  }
+  try {  // through curl, to a port where nobody listens
+    const incipit::Client client(
+        {.api_key = "any", .base_url = "http://127.0.0.1:1", .max_retries = 0});
+    (void)client.call("GET", "/v1/models");
+    expect(false, "nobody answers");
+  } catch (const incipit::TransportError& error) {
+    expect(error.kind == incipit::TransportError::Kind::connect,
+           "a TransportError of another kind");
   }
 }
 
@@ -47,7 +67,8 @@ void exceptions() {
 
 int main() {
   json();
+  prompt();
   cost();
-  exceptions();
+  errors();
   return broken ? 1 : 0;
 }
