@@ -2,7 +2,7 @@
 // Source: anthropic-wire sections 4, 6, 7 and 8; anthropic-cache-semantics sections 15 and 18.
 #include "checks.h"
 #include "incipit/prompt.h"
-#include "json_members.h"
+#include "json_slices.h"
 
 #include <algorithm>
 #include <array>
@@ -21,18 +21,12 @@ bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// What a name stands for, given without its quotes.
-std::string unescaped(std::string_view literal) {
-  if (literal.find('\\') == std::string_view::npos) return std::string(literal);
-  return JsonValue::parse('"' + std::string(literal) + '"').as_string();
-}
-
 // The literal of that member of an object; empty without one.
 std::string_view member(std::string_view object, std::string_view name) {
   std::string_view found;
-  each_json_member(object, [&](std::string_view literal, std::string_view value) {
-    if (literal == name || unescaped(literal) == name) found = value;
-  });
+  for (const JsonMemberSlice& each : json_members(object)) {
+    if (each.is_named(name)) found = each.value;
+  }
   return found;
 }
 
@@ -57,12 +51,12 @@ void check_options(const Path& path, const Tool& tool) {
   if (tool.options.empty()) return;
   const Path options(path, "options");
   if (!tool.options.is_object()) refuse("W-6.1", options, "must be a JSON object");
-  each_json_member(tool.options.text(), [&](std::string_view literal, std::string_view) {
-    const std::string name = unescaped(literal);
+  for (const JsonMemberSlice& each : json_members(tool.options.text())) {
+    const std::string name = json_unescaped(each.key);
     if (contains(typed, name)) {
       refuse("W-6.1", options, "'" + name + "' has a member of its own; set that instead");
     }
-  });
+  }
 }
 
 void check_schema(const Path& path, const Tool& tool) {
@@ -211,14 +205,14 @@ void check_extra(const MessageRequest& request) {
   if (request.extra.empty()) return;
   const Path path("extra");
   if (!request.extra.is_object()) refuse("W-4", path, "must be a JSON object");
-  each_json_member(request.extra.text(), [&](std::string_view literal, std::string_view) {
-    const std::string name = unescaped(literal);
+  for (const JsonMemberSlice& each : json_members(request.extra.text())) {
+    const std::string name = json_unescaped(each.key);
     // Betas have more members in output_config than effort and format.
     const bool config = name == "output_config" && (request.effort || request.output_format);
     if (config || contains(typed, name)) {
       refuse("W-4", path, "'" + name + "' has a member of its own; set that instead");
     }
-  });
+  }
 }
 
 void check_settings(const MessageRequest& request, WireVersion version) {

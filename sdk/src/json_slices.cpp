@@ -13,49 +13,10 @@ std::size_t or_end(std::size_t at, std::string_view text) {
   return at == text.npos ? text.size() : at;
 }
 
-std::size_t skip_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && white_space.find(text[at]) != white_space.npos)
-    ++at;
-  return at;
-}
-
-// After the string whose quote is at `at`.
-std::size_t string_end(std::string_view text, std::size_t at) {
-  const std::size_t start = at + 1;
-  for (at = text.find('"', start); at != text.npos; at = text.find('"', at + 1)) {
-    std::size_t backslashes = 0;
-    while (at - backslashes > start && text[at - backslashes - 1] == '\\')
-      ++backslashes;
-    if (backslashes % 2 == 0) return at + 1;
-  }
-  return text.size();
-}
-
-std::size_t value_end(std::string_view text, std::size_t at) {
-  std::size_t depth = 0;
-  while (at < text.size()) {
-    const char c = text[at];
-    if (c == '"') {
-      at = string_end(text, at);
-      if (depth == 0) return at;
-      continue;
-    }
-    if (c == '[' || c == '{') {
-      ++depth;
-    } else if (depth == 0) {
-      return or_end(text.find_first_of(",]} \t\n\r", at), text);
-    } else if ((c == ']' || c == '}') && --depth == 0) {
-      return at + 1;
-    }
-    ++at;
-  }
-  return text.size();
-}
-
 // Past the comma after a value.
 std::size_t next_value(std::string_view text, std::size_t at) {
-  at = skip_space(text, at);
-  return at < text.size() && text[at] == ',' ? skip_space(text, at + 1) : text.size();
+  at = json_token(text, at);
+  return at < text.size() && text[at] == ',' ? json_token(text, at + 1) : text.size();
 }
 
 void append_utf8(std::string& out, unsigned code) {
@@ -108,6 +69,44 @@ std::size_t append_unescaped(std::string& out, std::string_view text, std::size_
 
 }  // namespace
 
+std::size_t json_token(std::string_view text, std::size_t at) {
+  while (at < text.size() && white_space.find(text[at]) != white_space.npos)
+    ++at;
+  return at;
+}
+
+std::size_t json_string_end(std::string_view text, std::size_t at) {
+  const std::size_t start = at + 1;
+  for (at = text.find('"', start); at != text.npos; at = text.find('"', at + 1)) {
+    std::size_t backslashes = 0;
+    while (at - backslashes > start && text[at - backslashes - 1] == '\\')
+      ++backslashes;
+    if (backslashes % 2 == 0) return at + 1;
+  }
+  return text.size();
+}
+
+std::size_t json_value_end(std::string_view text, std::size_t at) {
+  std::size_t depth = 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '"') {
+      at = json_string_end(text, at);
+      if (depth == 0) return at;
+      continue;
+    }
+    if (c == '[' || c == '{') {
+      ++depth;
+    } else if (depth == 0) {
+      return or_end(text.find_first_of(",]} \t\n\r", at), text);
+    } else if ((c == ']' || c == '}') && --depth == 0) {
+      return at + 1;
+    }
+    ++at;
+  }
+  return text.size();
+}
+
 bool JsonMemberSlice::is_named(std::string_view name) const {
   if (key.find('\\') != key.npos) return json_unescaped(key) == name;
   return key.size() == name.size() + 2 && key.substr(1, name.size()) == name;
@@ -115,12 +114,12 @@ bool JsonMemberSlice::is_named(std::string_view name) const {
 
 std::vector<JsonMemberSlice> json_members(std::string_view object) {
   std::vector<JsonMemberSlice> members;
-  std::size_t at = skip_space(object, 1);
+  std::size_t at = json_token(object, 1);
   while (at < object.size() && object[at] == '"') {
-    const std::size_t key_end = string_end(object, at);
-    const std::size_t start = skip_space(object, skip_space(object, key_end) + 1);
+    const std::size_t key_end = json_string_end(object, at);
+    const std::size_t start = json_token(object, json_token(object, key_end) + 1);
     if (start >= object.size()) break;
-    const std::size_t end = value_end(object, start);
+    const std::size_t end = json_value_end(object, start);
     if (members.empty()) members.reserve(4);
     members.push_back({object.substr(at, key_end - at), object.substr(start, end - start)});
     at = next_value(object, end);
@@ -130,9 +129,9 @@ std::vector<JsonMemberSlice> json_members(std::string_view object) {
 
 std::vector<std::string_view> json_items(std::string_view array) {
   std::vector<std::string_view> items;
-  std::size_t at = skip_space(array, 1);
+  std::size_t at = json_token(array, 1);
   while (at < array.size() && array[at] != ']') {
-    const std::size_t end = value_end(array, at);
+    const std::size_t end = json_value_end(array, at);
     items.push_back(array.substr(at, end - at));
     at = next_value(array, end);
   }
@@ -141,7 +140,7 @@ std::vector<std::string_view> json_items(std::string_view array) {
 
 std::string_view json_inside(std::string_view container) {
   if (container.size() < 2) return {};
-  const std::size_t start = skip_space(container, 1);
+  const std::size_t start = json_token(container, 1);
   const std::size_t last = container.find_last_not_of(white_space, container.size() - 2);
   return last < start ? std::string_view() : container.substr(start, last + 1 - start);
 }

@@ -2,6 +2,7 @@
 // that is not valid they find something or nothing, within its bounds. Private to the SDK.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,13 @@ struct JsonMemberSlice {
 
   [[nodiscard]] bool is_named(std::string_view name) const;
 };
+
+// The next byte at or after `at` that is no white space.
+[[nodiscard]] std::size_t json_token(std::string_view text, std::size_t at);
+
+// Behind the string whose quote is at `at`; behind the value that starts there.
+[[nodiscard]] std::size_t json_string_end(std::string_view text, std::size_t at);
+[[nodiscard]] std::size_t json_value_end(std::string_view text, std::size_t at);
 
 // `object` and `array` start with their bracket.
 [[nodiscard]] std::vector<JsonMemberSlice> json_members(std::string_view object);
