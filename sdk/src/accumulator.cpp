@@ -1,5 +1,5 @@
 #include "incipit/stream.h"
-#include "json_members.h"
+#include "json_slices.h"
 
 #include <algorithm>
 #include <string_view>
@@ -28,12 +28,13 @@ JsonText with_members(const JsonText& object, Members members) {
     if (out.size() > 1) out += ',';
     out.append("\"").append(name).append("\":").append(json);
   };
-  each_json_member(object.text(), [&](std::string_view name, std::string_view json) {
+  for (const JsonMemberSlice& member : json_members(object.text())) {
+    const std::string_view name = member.key.substr(1, member.key.size() - 2);
     const auto found = std::find_if(members.begin(), members.end(),
                                     [&](const auto& each) { return each.first == name; });
-    append(name, found == members.end() ? json : found->second);
+    append(name, found == members.end() ? member.value : found->second);
     if (found != members.end()) members.erase(found);
-  });
+  }
   for (const auto& [name, json] : members)
     append(name, json);
   return JsonText::trusted(out + "}");
@@ -130,9 +131,10 @@ void MessageAccumulator::extend(const ContentBlockDeltaEvent& event) {
   if (const auto* delta = std::get_if<UnknownDelta>(&event.delta)) {
     if (unknown == nullptr || delta->type != "compaction_delta") return;  // W-28
     Members members;
-    each_json_member(delta->json.text(), [&](std::string_view name, std::string_view json) {
-      if (name != "type") members.emplace_back(name, json);
-    });
+    for (const JsonMemberSlice& member : json_members(delta->json.text())) {
+      if (member.is_named("type")) continue;
+      members.emplace_back(member.key.substr(1, member.key.size() - 2), member.value);
+    }
     unknown->json = block.received_ = with_members(unknown->json, std::move(members));
     return;
   }
