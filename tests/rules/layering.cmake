@@ -24,7 +24,7 @@ set(xxhash_files      "^gateway/cache/prefix_key\\.cpp|^sdk/src/fingerprint\\.cp
 set(pcre2_header      "pcre2\\.h")
 set(pcre2_files       "^gateway/prompt/")
 set(curl_header       "curl/")
-set(curl_files        "^sdk/src/curl_transport\\.cpp")
+set(curl_files        "^sdk/src/curl_")
 set(cuda_header       "cuda")
 set(cuda_files        "^kernels/cuda/")
 

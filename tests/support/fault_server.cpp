@@ -190,6 +190,7 @@ bool FaultServer::receive(Connection& connection, Request& request) {
   std::size_t end = 0;
   while ((end = bytes.find("\r\n\r\n")) == std::string::npos) {
     if (!receive_more(connection)) return false;
+    if (bytes[0] < 'A' || bytes[0] > 'Z') return false;  // TLS, say
   }
   std::string_view head = std::string_view(bytes).substr(0, end + 2);
   const auto take_line = [&head] {

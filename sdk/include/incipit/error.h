@@ -64,7 +64,7 @@ struct TransportError : Error {
       : Error(message), kind(what_kind), retry_is_safe(retry) {}
 
   Kind kind;
-  bool retry_is_safe;  // no part of a reply had been seen
+  bool retry_is_safe;  // no part of a reply had been seen, and another attempt may help
 };
 
 // Thrown by a middleware to have the attempt repeated as after a 500 (W-41).
