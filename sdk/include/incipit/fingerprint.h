@@ -30,20 +30,24 @@ enum class MissReason : std::uint8_t {
 
 struct CacheMiss {
   MissReason reason = MissReason::none;
-  std::string
-      path;  // of the second request: `system.0.text`, `tools.3.input_schema`, `tool_choice`
-  std::size_t byte_offset =
-      0;               // of the first differing byte in the second request's body (`to_json`)
-  std::string before;  // some bytes of the first request around that place, and
-  std::string after;   // of the second; cut at characters
+  // Of the second request: `system.0.text`, `tools.3.input_schema.properties.city`, `tool_choice`.
+  // Where the second has nothing (a tool is gone): what should hold it.
+  std::string path;
+  // Of the first differing byte in the second request's body (`to_json`).
+  std::size_t byte_offset = 0;
+  std::string before;            // some bytes of the first request around that place, and
+  std::string after;             // of the second; cut at characters
   std::int64_t tokens_lost = 0;  // estimate, by length, of what could have been read (C-97, C-102)
   std::string explanation;       // one sentence for a person
 };
+
+struct FingerprintState;
 
 // The cache-relevant bytes of a request, block by block. Markers, max_tokens, metadata, stream,
 // stop sequences and the other settings of C-9 are not part of it. A value; copies share the bytes.
 class Fingerprint {
  public:
+  // Throws PromptError as `to_json` does.
   [[nodiscard]] static Fingerprint of(const MessageRequest& request);
 
   // Of the whole: the same for requests that the cache cannot tell apart.
@@ -54,15 +58,17 @@ class Fingerprint {
 
   friend bool operator==(const Fingerprint& a, const Fingerprint& b);
 
-  // Where `b` leaves the path of `a`. Checks in the order of the hosted diagnostics: model, system,
-  // tools, messages (C-96), then the settings. More messages at the end of `b` are no difference;
-  // fewer are none either, since what is left is a prefix. `prompt_tokens` of `a`, when known,
-  // gives `tokens_lost`; without it four bytes count as a token.
+  // Where `b` leaves the path of `a`. Checks in the order of the hosted diagnostics: model and
+  // speed, system, tools, messages (C-96), then the other settings; names the first difference, and
+  // counts as lost all behind the earliest one in rendering order. More messages at the end of `b`
+  // are no difference; fewer are none either, since what is left is a prefix. `prompt_tokens` of
+  // `a`, when known, gives `tokens_lost`; without it four bytes count as a token.
   friend CacheMiss compare(const Fingerprint& a, const Fingerprint& b, std::int64_t prompt_tokens);
 
  private:
-  struct State;
-  std::shared_ptr<const State> state_;
+  explicit Fingerprint(std::shared_ptr<const FingerprintState> state);
+
+  std::shared_ptr<const FingerprintState> state_;
 };
 
 [[nodiscard]] CacheMiss compare(const Fingerprint& a, const Fingerprint& b,
