@@ -63,7 +63,7 @@ void each_marker(const MessageRequest& request, const Visit& visit) {
 // What the automatic marker finds (C-22, C-26).
 struct Target {
   bool exists = false;
-  std::optional<Ttl> marker;  // of several there, the longest-lived one
+  std::optional<Ttl> marker;
 };
 
 Target target_with(const std::optional<CacheControl>& marker) {
@@ -73,12 +73,7 @@ Target target_with(const std::optional<CacheControl>& marker) {
 Target automatic_target(const MessageRequest& request) {
   for (const MessageParam& message : request.messages | std::views::reverse) {
     for (const ContentBlock& block : message.content | std::views::reverse) {
-      if (!can_be_marked(block)) continue;
-      Target target{true, std::nullopt};
-      each_marker(Path(""), block, [&](const Path&, const CacheControl& marker) {
-        target.marker = std::max(target.marker.value_or(marker.ttl), marker.ttl);
-      });
-      return target;
+      if (can_be_marked(block)) return {true, marker_of(block)};
     }
   }
   for (const TextBlock& block : request.system | std::views::reverse) {
@@ -123,7 +118,7 @@ int with_automatic(const MessageRequest& request, int explicit_ones, bool five_m
 // A received block goes back as it came, so it is made anew only where there is a marker inside.
 void clear(ContentBlock& block) {
   block.mark(std::nullopt);
-  if (!has_marker(block)) return;
+  if (!marker_of(block)) return;
   if (const auto* result = block.get_if<ToolResultBlock>()) {
     ToolResultBlock copy = *result;
     std::ranges::for_each(copy.content, clear);
@@ -160,9 +155,11 @@ bool can_be_marked(const Tool& tool) {
   return !tool.defer_loading;
 }
 
-bool has_marker(const ContentBlock& block) {
-  bool found = false;
-  each_marker(Path(""), block, [&](const Path&, const CacheControl&) { found = true; });
+std::optional<Ttl> marker_of(const ContentBlock& block) {
+  std::optional<Ttl> found;
+  each_marker(Path(""), block, [&](const Path&, const CacheControl& marker) {
+    found = std::max(found.value_or(marker.ttl), marker.ttl);
+  });
   return found;
 }
 

@@ -78,8 +78,8 @@ void check_turns(const std::vector<MessageParam>& messages, const TurnRules& rul
 [[nodiscard]] bool can_be_marked(const TextBlock& block);
 [[nodiscard]] bool can_be_marked(const Tool& tool);
 
-// Its own, or one inside it.
-[[nodiscard]] bool has_marker(const ContentBlock& block);
+// Of the markers on the block and inside it the longest-lived: that is what acts at its end (C-12).
+[[nodiscard]] std::optional<Ttl> marker_of(const ContentBlock& block);
 
 // Throws for E-1, E-2, E-8 and E-9. Returns the slots in use, the automatic marker's included.
 int check_markers(const MessageRequest& request);

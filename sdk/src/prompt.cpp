@@ -63,7 +63,10 @@ void append(MessageRequest& request, MessageRole role, std::vector<ContentBlock>
              "`tool_use` ids must be unique; '" + shown(call->id) + "' was there before");
     }
   }
-  const bool marked = request.cache_control || std::ranges::any_of(blocks, has_marker);
+  const bool marked =
+      request.cache_control || std::ranges::any_of(blocks, [](const ContentBlock& block) {
+        return marker_of(block).has_value();
+      });
   if (!joins) messages.push_back({role, {}});
   std::vector<ContentBlock>& last = messages.back().content;
   try {
