@@ -55,6 +55,9 @@ struct ClientOptions {
   std::string version =
       "2026-10-21";  // anthropic-version; "2023-06-01" still takes temperature (W-4)
   std::vector<std::string> betas = {};  // anthropic-beta, joined with those of a request
+  // In the place of the SDK's own; a request's go before these. One named Authorization or
+  // x-api-key is a credential, or without a value says that none is wanted. anthropic-beta is
+  // joined instead.
   std::vector<HeaderOption> headers = {};
   Query query = {};
   int max_retries = 2;
@@ -222,7 +225,9 @@ class Client {
   // other.
   explicit Client(ClientOptions options = {});
 
-  // Another client on the same connections, with `change` made to a copy of the options.
+  // Another client on the same connections, with `change` made to a copy of the options as they
+  // were given; what they leave unset comes from the environment as it is now. Fingerprints are
+  // shared.
   [[nodiscard]] Client with(const std::function<void(ClientOptions&)>& change) const;
 
   [[nodiscard]] Message send(const MessageRequest& request,
