@@ -233,8 +233,7 @@ void check_settings(const MessageRequest& request, WireVersion version) {
 // Content first: what follows speaks of ids and names that are known to be text by then.
 void check_messages(const MessageRequest& request, WireVersion version, bool needed) {
   const Path messages("messages");
-  const bool continued =
-      request.extra.is_object() && !member(request.extra.text(), "thread").empty();
+  const bool continued = continues_thread(request);
   if (needed && !continued && request.messages.empty()) {
     refuse("W-4.1", messages, "at least one message is required");
   }
@@ -278,10 +277,16 @@ void check_tool(const Path& path, const Tool& tool) {
   check_schema(path, tool);
 }
 
+bool continues_thread(const MessageRequest& request) {
+  if (!request.extra.is_object()) return false;
+  const std::string_view thread = member(request.extra.text(), "thread");
+  return thread.starts_with('{') && member(thread, "type") == "\"continue\"";
+}
+
 void check_request(const MessageRequest& request, WireVersion version, bool messages) {
   check_settings(request, version);
   check_tools(request);
-  if (request.tool_choice) check_tool_choice(request);
+  if (request.tool_choice && !continues_thread(request)) check_tool_choice(request);
   const Path system("system");
   for (std::size_t i = 0; i < request.system.size(); ++i)
     check_system_block(Path(system, i), request.system[i]);

@@ -89,6 +89,10 @@ void clear_markers(MessageRequest& request);
 
 // ----------------------------------------------------------------------------------- requests
 
+// Whether its messages continue a thread (section 18.1): what came before, and tools and system,
+// are not here.
+[[nodiscard]] bool continues_thread(const MessageRequest& request);
+
 // What `check` does; with `messages` false a request without messages passes, which
 // `Client::prewarm` completes.
 void check_request(const MessageRequest& request, WireVersion version, bool messages);

@@ -2,7 +2,6 @@
 
 #include "checks.h"
 #include "incipit/prompt.h"
-#include "json_slices.h"
 
 #include <algorithm>
 #include <vector>
@@ -44,14 +43,6 @@ std::vector<Mark> marks_of(const MessageRequest& request) {
     marks.push_back({*last, request.cache_control->ttl});
   }
   return marks;
-}
-
-// Messages of a thread (section 18.1 of the wire) are not the whole prompt.
-bool is_whole(const MessageRequest& request) {
-  if (!request.extra.is_object()) return true;
-  return std::ranges::none_of(
-      json_members(request.extra.text()),
-      [](const JsonMemberSlice& member) { return member.is_named("thread"); });
 }
 
 // Server tools add up what several calls read (C-51): what they left cannot be told from the sum.
@@ -131,7 +122,7 @@ std::optional<ConversationMemory::Seen> ConversationMemory::exchange(
 std::shared_ptr<const CacheMiss> ConversationMemory::note(
     const std::string& conversation, const MessageRequest& request, const Usage& usage,
     std::chrono::steady_clock::time_point started) {
-  if (!is_whole(request)) return nullptr;
+  if (continues_thread(request)) return nullptr;  // not the whole prompt
   const std::vector<Mark> marks = marks_of(request);
   Seen seen{Fingerprint::of(request), started, usage.prompt_tokens(), left_by(usage)};
   if (!marks.empty()) {

@@ -302,6 +302,13 @@ TEST_CASE("the continuation of a thread may begin with results") {
   CHECK(refusal(request) == "");
   request.messages.clear();
   CHECK(refusal(request) == "");
+  request.tools.clear();
+  request.tool_choice = {ToolChoice::Type::any};  // the tools are those of the thread
+  CHECK(refusal(request) == "");
+  request = valid();
+  request.messages = {user({result("a")})};
+  request.extra = JsonText(R"({"thread":{"type":"create"}})");
+  CHECK(refusal(request) == "W-4.2 messages.0.content.0");
 }
 
 TEST_CASE("tools are named, unique, and take an object") {
