@@ -34,15 +34,6 @@ void unset_if_blank(std::optional<std::string>& option) {
   if (option && option->empty()) option.reset();
 }
 
-// Null names no variable.
-std::optional<std::string> variable(const char* name) {
-  const char* text = name == nullptr ? nullptr : std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  std::optional<std::string> value = text;
-  unset_if_blank(value);
-  return value;
-}
-
 bool is_header_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
@@ -111,6 +102,14 @@ void check_timeout(const std::optional<milliseconds>& timeout) {
 
 }  // namespace
 
+std::optional<std::string> environment_variable(const char* name) {
+  const char* text = name == nullptr ? nullptr : std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  std::optional<std::string> value = text;
+  unset_if_blank(value);
+  return value;
+}
+
 Sender::Sender(ClientOptions options, Provider provider)
     : options_(std::move(options)), provider_(std::move(provider)) {
   unset_if_blank(options_.api_key);
@@ -130,9 +129,9 @@ Sender::Sender(ClientOptions options, Provider provider)
 }
 
 void Sender::read_environment() {
-  if (!options_.base_url) options_.base_url = variable(provider_.base_url_variable);
+  if (!options_.base_url) options_.base_url = environment_variable(provider_.base_url_variable);
   if (!options_.base_url) options_.base_url = provider_.base_url;
-  if (const auto text = variable(provider_.custom_headers_variable)) {
+  if (const auto text = environment_variable(provider_.custom_headers_variable)) {
     const auto headers = parse_custom_headers(*text, provider_.custom_headers_variable);
     options_.headers.insert(options_.headers.begin(), headers.begin(), headers.end());
   }
@@ -144,8 +143,8 @@ void Sender::read_environment() {
                        return is_named(header, "authorization") || is_named(header, "x-api-key");
                      }))
     return;
-  options_.api_key = variable(provider_.api_key_variable);
-  options_.auth_token = variable(provider_.auth_token_variable);
+  options_.api_key = environment_variable(provider_.api_key_variable);
+  options_.auth_token = environment_variable(provider_.auth_token_variable);
   if (options_.api_key && options_.auth_token) {
     options_.auth_token.reset();
     log(LogLevel::warn, std::string(provider_.api_key_variable) + " and "

@@ -15,6 +15,9 @@
 
 namespace incipit {
 
+// Trimmed; nothing when it is unset or blank. Null names no variable.
+[[nodiscard]] std::optional<std::string> environment_variable(const char* name);
+
 // What differs between providers.
 struct Provider {
   std::string base_url;                  // when neither option nor environment names one

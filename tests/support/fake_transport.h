@@ -144,7 +144,8 @@ class Environment {
  public:
   explicit Environment(std::initializer_list<std::pair<const char*, const char*>> variables = {}) {
     for (const char* name : {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL",
-                             "ANTHROPIC_CUSTOM_HEADERS"}) {
+                             "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_API_KEY", "OPENAI_BASE_URL",
+                             "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"}) {
       const char* value = std::getenv(name);
       before_.emplace_back(name,
                            value == nullptr ? std::nullopt : std::optional<std::string>(value));

@@ -176,33 +176,81 @@ struct ResponseEvent {
   JsonText json = {};
 };
 
-// The bodies of POST /chat/completions and /responses, compact. Keys come in this order: model, the cached
-// part of the prompt as it is rendered (tools, then messages, or instructions and input), the settings
-// in the order of the members above, stream, and `extra`; the same request gives the same bytes on every
-// machine. JSON of the caller goes out byte for byte. A chat stream asks for its usage with `stream_options`,
-// unless `extra` has options of its own. Throws PromptError when `extra` is no object.
+// The bodies of POST /chat/completions and /responses, compact. Keys come in this order: model, the
+// cached part of the prompt as it is rendered (tools, then messages, or instructions and input),
+// the settings in the order of the members above, stream, and `extra`; the same request gives the
+// same bytes on every machine. JSON of the caller goes out byte for byte. A chat stream asks for
+// its usage with `stream_options`, unless `extra` has options of its own. Throws PromptError when
+// `extra` is no object.
 [[nodiscard]] std::string to_json(const ChatRequest& request, bool stream = false);
 [[nodiscard]] std::string to_json(const ResponsesRequest& request, bool stream = false);
 [[nodiscard]] ChatCompletion parse_chat_completion(std::string_view json);
 [[nodiscard]] Response parse_response(std::string_view json);
 
-// Both streams are like incipit::MessageStream: input ranges, read once; destruction closes the
-// connection.
+// What a range-for over a stream needs.
+template <class Stream, class Value>
+class StreamIterator {
+ public:
+  using value_type = Value;
+  using difference_type = std::ptrdiff_t;
+
+  StreamIterator() = default;
+
+  explicit StreamIterator(Stream* stream) : stream_(stream) { ++*this; }
+
+  const Value& operator*() const { return *value_; }
+
+  const Value* operator->() const { return &*value_; }
+
+  StreamIterator& operator++() {
+    value_ = stream_->next();
+    return *this;
+  }
+
+  void operator++(int) { ++*this; }
+
+  friend bool operator==(const StreamIterator& at, std::default_sentinel_t) { return !at.value_; }
+
+ private:
+  Stream* stream_ = nullptr;
+  std::optional<Value> value_;
+};
+
+// Both streams are like incipit::MessageStream: input ranges, read once, by one thread at a time,
+// each event as it is asked for; destruction closes the connection. They are lenient where servers
+// differ: comments, any line ends, text behind `[DONE]`, usage on any chunk (the last one counts),
+// names that are sent again.
+//
+//   for (const openai::ChatChunk& chunk : stream) std::cout << chunk.content << std::flush;
 class ChatStream {
  public:
+  // Made by `Client::chat_stream`; public so that a recorded body can be replayed.
   explicit ChatStream(HttpResponse response);
   ChatStream(ChatStream&&) noexcept;
   ChatStream& operator=(ChatStream&&) noexcept;
   ~ChatStream();
 
-  // The next chunk; nothing after `[DONE]`, or the end after a finish_reason. Throws ApiError for
-  // an error chunk, TransportError, and ParseError for a stream that ended before.
+  // The next chunk; nothing after `[DONE]`, or when the stream ends after a finish_reason of every
+  // choice. Throws ApiError (status 0) for an error chunk, TransportError, ParseError for what is
+  // no chunk, and for a stream that ended before. After a throw or `close`: nothing.
   std::optional<ChatChunk> next();
 
-  // What has come so far, and after reading the rest, all of it.
+  // What has come so far.
   [[nodiscard]] const ChatCompletion& snapshot() const;
+
+  // Reads what is left and returns all of it. Throws as `next` does; when the stream was closed or
+  // has failed before its end, ParseError.
   [[nodiscard]] const ChatCompletion& completion();
+
+  // Ends the exchange now.
   void close();
+
+  using Iterator = StreamIterator<ChatStream, ChatChunk>;
+
+  // Once: chunks that were read are gone.
+  [[nodiscard]] Iterator begin() { return Iterator(this); }
+
+  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
  private:
   struct State;
@@ -216,12 +264,22 @@ class ResponseStream {
   ResponseStream& operator=(ResponseStream&&) noexcept;
   ~ResponseStream();
 
-  // The next event; nothing after a terminal one. Throws ApiError for `error`.
+  // The next event; nothing after response.completed, .incomplete or .failed: all three are
+  // delivered. Throws ApiError (status 0) for an `error` event of either shape, nested or flat, and
+  // otherwise as ChatStream does.
   std::optional<ResponseEvent> next();
 
-  // The object that the terminal event brought, after reading the rest.
+  // Reads what is left and returns the object that the last event brought. One that failed is
+  // returned as well: `status` is "failed", `error_code` and `error_message` say why. Throws as
+  // `ChatStream::completion` does.
   [[nodiscard]] const Response& response();
   void close();
+
+  using Iterator = StreamIterator<ResponseStream, ResponseEvent>;
+
+  [[nodiscard]] Iterator begin() { return Iterator(this); }
+
+  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
  private:
   struct State;
