@@ -95,8 +95,9 @@ void run(const Config& config) {
   engine_options.max_queue = config.max_queue;
   Engine engine(*model, clock, engine_options);
   Metrics metrics;
+  RateLimits limits(config.limits);
   Services services{engine, ledger, tokenizer, chat_template, info, model_id(config.model),
-                    clock,  keys,   *log,      metrics};
+                    clock,  keys,   *log,      metrics, limits};
   services.virtual_clock = config.virtual_clock;
   services.keep_billing_line = config.keep_billing_line;
   services.request_timeout = std::chrono::seconds(config.request_timeout);

@@ -30,7 +30,8 @@ struct Reading {
 
 // Throws ApiError for a malformed body. `reading.refusal` says what cannot be served; the values
 // are then incomplete.
-[[nodiscard]] MessageRequest read_body(const JsonValue& document, Endpoint endpoint, Reading& reading);
+[[nodiscard]] MessageRequest read_body(const JsonValue& document, Endpoint endpoint,
+                                       Reading& reading);
 
 // The parts of a body that have files of their own.
 [[nodiscard]] std::optional<CacheControl> read_cache_control(Fields& owner, const Reading& reading);

@@ -1,28 +1,28 @@
-// The Messages API request: JSON text in, `Conversation` out, or an `ApiError` in the provider's own
-// words. Source: anthropic-wire sections 4-8, anthropic-cache-semantics sections 2, 3, 5.
+// The Messages API request: JSON text in, `Conversation` out, or an `ApiError` in the provider's
+// own words. Source: anthropic-wire sections 4-8, anthropic-cache-semantics sections 2, 3, 5.
 #pragma once
+
+#include "gateway/prompt/conversation.h"
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gateway/prompt/conversation.h"
-
 namespace incipit::gateway {
 
 // What of the HTTP head and the server matters to the meaning of a body.
 struct RequestContext {
-  bool version_2026_10_21 = false;   // anthropic-version (W-3, W-4)
-  std::vector<std::string> betas;    // anthropic-beta values
-  std::string local_model;           // the loaded model's own id, accepted besides claude-* names
-  bool local_tools = false;          // the loaded model's template can write tools
-  bool keep_billing_line = false;    // --keep-billing-line
+  bool version_2026_10_21 = false;  // anthropic-version (W-3, W-4)
+  std::vector<std::string> betas;   // anthropic-beta values
+  std::string local_model;          // the loaded model's own id, accepted besides claude-* names
+  bool local_tools = false;         // the loaded model's template can write tools
+  bool keep_billing_line = false;   // --keep-billing-line
 };
 
 struct MessagesRequest {
   Conversation conversation;
-  std::string model;              // canonical id to echo
+  std::string model;  // canonical id to echo
   bool stream = false;
   int dropped_billing_lines = 0;  // x-anthropic-billing-header system texts left out, for the log
 };
@@ -34,18 +34,18 @@ struct MessagesRequest {
 
 // One row of the model table that GET /v1/models serves. Source: anthropic-wire section 14.
 struct ModelRow {
-  std::string_view id;             // canonical
-  std::string_view alias;          // the other spelling, or empty
+  std::string_view id;     // canonical
+  std::string_view alias;  // the other spelling, or empty
   std::string_view display_name;
-  std::string_view created_at;     // RFC 3339
-  std::string_view line;           // "haiku", "sonnet", "opus", "fable", "mythos"
-  std::string_view lifecycle;      // "active", "deprecated", "retired"
-  int max_output_tokens;           // what max_tokens may be at most
+  std::string_view created_at;  // RFC 3339
+  std::string_view line;        // "haiku", "sonnet", "opus", "fable", "mythos"
+  std::string_view lifecycle;   // "active", "deprecated", "retired"
+  int max_output_tokens;        // what max_tokens may be at most
 };
 
 [[nodiscard]] const std::vector<ModelRow>& model_table();  // newest first
-// The canonical id of a name the gateway answers to: a table row, its alias, any other claude-* name,
-// or the local model's id. Empty for unknown names (404).
+// The canonical id of a name the gateway answers to: a table row, its alias, any other claude-*
+// name, or the local model's id. Empty for unknown names (404).
 [[nodiscard]] std::optional<std::string> resolve_model(std::string_view name,
                                                        std::string_view local_model);
 

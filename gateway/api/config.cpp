@@ -87,6 +87,7 @@ constexpr std::array options{
            [](Config& c, const std::string& v) { c.request_timeout = integer<1, 1'000'000>(v); }},
     Option{"body-limit", false, [](Config& c, const std::string& v) { c.body_limit = size(v); }},
     Option{"keys", false, [](Config& c, const std::string& v) { c.keys = not_empty(v); }},
+    Option{"limits", false, [](Config& c, const std::string& v) { c.limits = parse_limits(v); }},
     Option{"log", false, [](Config& c, const std::string& v) { c.log = not_empty(v); }},
     Option{"virtual-clock", true,
            [](Config& c, const std::string& v) { c.virtual_clock = truth(v); }},
@@ -242,6 +243,7 @@ std::string_view help_text() {
   --request-timeout S  longest time for one request, 3600
   --body-limit SIZE    largest request body, 32M
   --keys FILE          JSON lines {"key", "organization", "workspace"}; others get 401
+  --limits LIST        per minute: requests=N,input-tokens=N,output-tokens=N
   --log FILE           one JSON line per request; standard error
   --virtual-clock      POST /incipit/clock {"advance_seconds": n} moves the time
   --keep-billing-line  leave x-anthropic-billing-header texts in the prompt

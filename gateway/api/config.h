@@ -1,6 +1,8 @@
 // What the program was asked to do: flags, a TOML file with the same names, defaults.
 #pragma once
 
+#include "gateway/api/rate_limits.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -23,8 +25,9 @@ struct Config {
   int max_connections = 1024;
   int request_timeout = 3600;                      // seconds
   std::size_t body_limit = std::size_t{32} << 20;  // bytes
-  std::string keys;                                // file, or empty
-  std::string log;                                 // file, or empty = standard error
+  LimitRates limits;
+  std::string keys;  // file, or empty
+  std::string log;   // file, or empty = standard error
   bool virtual_clock = false;
   bool keep_billing_line = false;
 };

@@ -15,9 +15,9 @@ struct ApiError : std::runtime_error {
       : std::runtime_error(message), status(status_), type(std::move(type_)) {}
 
   int status;
-  std::string type;                    // "invalid_request_error", "not_found_error", …
-  std::optional<int> retry_after;      // seconds
-  std::string error_code;              // details.error_code, or empty
+  std::string type;                // "invalid_request_error", "not_found_error", …
+  std::optional<int> retry_after;  // seconds
+  std::string error_code;          // details.error_code, or empty
 };
 
 [[nodiscard]] inline ApiError invalid_request(const std::string& message) {

@@ -92,6 +92,18 @@ void settle(Services& services, const CachePlan& plan, int reused_tokens, Reques
   record.generated = true;
 }
 
+// Takes what was generated from the organization's output tokens, however the request ends.
+struct OutputCharge {
+  Services& services;
+  const Scope& scope;
+  const RequestRecord& record;
+
+  ~OutputCharge() {
+    services.limits.charge_output(scope.organization, record.model, record.usage.output_tokens,
+                                  services.clock.now());
+  }
+};
+
 // Throws what an ending means that is not an answer.
 void throw_unless_answered(const TokenEvent& end, RequestRecord& record) {
   switch (end.reason) {
@@ -131,9 +143,9 @@ std::string cache_header(const RequestRecord& record) {
   return text;
 }
 
-Response answer_head(const Scope& scope, const RequestRecord& record) {
+Response answer_head(Services& services, const Scope& scope, const RequestRecord& record) {
   Response response;
-  add_account_headers(response, scope);
+  add_account_headers(response, services, scope, record.model);
   response.headers.emplace_back("incipit-cache", cache_header(record));
   return response;
 }
@@ -173,6 +185,10 @@ asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Service
   const CachePlan plan = services.ledger.lookup(scope, conversation.model,
                                                 std::move(prompt.boundaries), request.arrived);
 
+  services.limits.admit(scope.organization, record.model,
+                        plan.prompt_tokens - plan.usage.cache_read_input_tokens,
+                        services.clock.now());
+  const OutputCharge charge{services, scope, record};
   GenerationRequest generation = generation_of(conversation, plan, scope, services);
   generation.tokens = std::move(prompt.tokens);
   const auto executor = co_await asio::this_coro::executor;
@@ -192,7 +208,7 @@ asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Service
   AnthropicReply answer(parsed.model, make_id("msg_01"), record.usage);
   SteadyTime last_write = first_token;
   if (parsed.stream) {
-    Response head = answer_head(scope, record);
+    Response head = answer_head(services, scope, record);
     head.content_type = "text/event-stream; charset=utf-8";
     head.headers.emplace_back("cache-control", "no-cache");
     head.body = answer.begin(1);  // one token at least will follow
@@ -237,7 +253,7 @@ asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Service
     co_await reply.finish(last + answer.end(stop, produced));
   } else {
     answer.collect(rest);
-    Response response = answer_head(scope, record);
+    Response response = answer_head(services, scope, record);
     response.body = answer.body(stop, produced);
     co_await reply.send(std::move(response));
   }

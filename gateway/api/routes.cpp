@@ -135,7 +135,7 @@ asio::awaitable<void> dispatch(const HttpRequest& request, Reply& reply, Service
   }
   quiet = route->quiet;
   Response response = route->listing(request, services, record);
-  if (is_below(request.path, "/v1")) add_account_headers(response, scope);
+  if (is_below(request.path, "/v1")) add_account_headers(response, services, scope, record.model);
   record.status = response.status;
   co_await reply.send(std::move(response));
 }
@@ -228,20 +228,10 @@ Response error_response(const ApiError& error, std::string_view request_id) {
   return response;
 }
 
-void add_account_headers(Response& response, const Scope& scope) {
+void add_account_headers(Response& response, Services& services, const Scope& scope,
+                         std::string_view model) {
   response.headers.emplace_back("anthropic-organization-id", scope.organization);
-  const std::string reset = utc_time(60);
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> limits{
-      {{"requests", "100000"},
-       {"tokens", "120000000"},
-       {"input-tokens", "100000000"},
-       {"output-tokens", "20000000"}}};
-  for (const auto& [name, limit] : limits) {
-    const std::string stem = fmt::format("anthropic-ratelimit-{}-", name);
-    response.headers.emplace_back(stem + "limit", limit);
-    response.headers.emplace_back(stem + "remaining", limit);
-    response.headers.emplace_back(stem + "reset", reset);
-  }
+  services.limits.add_headers(response.headers, scope.organization, model, services.clock.now());
 }
 
 }  // namespace incipit::gateway

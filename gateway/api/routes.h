@@ -6,6 +6,7 @@
 #include "gateway/api/keys.h"
 #include "gateway/api/log.h"
 #include "gateway/api/metrics.h"
+#include "gateway/api/rate_limits.h"
 #include "gateway/cache/ledger.h"
 #include "gateway/engine/engine.h"
 #include "gateway/prompt/chat_template.h"
@@ -31,6 +32,7 @@ struct Services {
   const Keys& keys;
   RequestLog& log;
   Metrics& metrics;
+  RateLimits& limits;
   bool virtual_clock = false;  // POST /incipit/clock exists
   bool keep_billing_line = false;
   std::chrono::milliseconds request_timeout{3'600'000};  // arrival to the end of the answer
@@ -42,8 +44,9 @@ boost::asio::awaitable<void> serve(const HttpRequest& request, Reply& reply, Ser
 // The error answer with the headers that clients act on (retry-after, x-should-retry).
 [[nodiscard]] Response error_response(const ApiError& error, std::string_view request_id);
 
-// Adds what every 2xx answer below /v1 carries: organization and the twelve rate-limit headers,
-// with limits so wide that nobody meets them. Source: anthropic-wire sections 3.2 and 12.
-void add_account_headers(Response& response, const Scope& scope);
+// Adds what every 2xx answer below /v1 carries: organization and the twelve rate-limit headers of
+// that model's line. Source: anthropic-wire sections 3.2 and 12.
+void add_account_headers(Response& response, Services& services, const Scope& scope,
+                         std::string_view model);
 
 }  // namespace incipit::gateway

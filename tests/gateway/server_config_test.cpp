@@ -144,7 +144,7 @@ TEST_CASE("help fits a screen and names every flag that can be given") {
   CHECK(longest <= 80);
   for (const std::string flag :
        {"model", "host", "port", "backend", "threads", "context", "kv-memory", "max-queue",
-        "max-connections", "request-timeout", "body-limit", "keys", "log", "virtual-clock",
+        "max-connections", "request-timeout", "body-limit", "keys", "limits", "log", "virtual-clock",
         "keep-billing-line", "config"}) {
     CAPTURE(flag);
     CHECK(text.find("  --" + flag + ' ') != std::string_view::npos);

@@ -59,9 +59,10 @@ struct LoopbackGateway::Parts {
         keys(keys_of(setup.keys)),
         log_file(fresh_file("log")),
         log(log_file),
+        limits(setup.limits),
         engine(*model, clock, setup.engine),
         services{engine, ledger, tokenizer, chat_template, model->info(),
-                 "tiny", clock,  keys,      log,           metrics},
+                 "tiny", clock,  keys,      log,           metrics, limits},
         server(setup.server) {
     services.virtual_clock = setup.virtual_clock;
     services.request_timeout = setup.request_timeout;
@@ -81,6 +82,7 @@ struct LoopbackGateway::Parts {
   Clock clock;
   Ledger ledger;
   Metrics metrics;
+  RateLimits limits;
   Engine engine;
   Services services;
   Server server;

@@ -20,6 +20,7 @@ struct GatewaySetup {
   EngineOptions engine;
   int context = 4096;
   std::string keys;  // contents of a keys file, or empty
+  LimitRates limits;
   bool virtual_clock = false;
   std::chrono::milliseconds request_timeout{60'000};
 
