@@ -133,4 +133,16 @@ std::optional<int> break_even_reads(std::string_view model, Ttl ttl, std::span<c
   return static_cast<int>(surcharge / saved_by_read + 1);
 }
 
+void SessionCost::add(const Usage& usage, std::string_view model) {
+  usage_ += usage;
+  ++requests_;
+  const std::optional<Cost> price = cost(usage, model);
+  if (!price) {
+    ++unpriced_;
+    return;
+  }
+  total_ += *price;
+  uncached_ += uncached_cost(usage, model).value_or(*price);
+}
+
 }  // namespace incipit

@@ -84,7 +84,7 @@ ToolRunner::ToolRunner(const Client& client, Prompt prompt, std::vector<Runnable
 std::optional<Message> ToolRunner::next() {
   if (ended_ || iterations_ >= options_.max_iterations) return std::nullopt;
   Message reply = send();
-  usage_ = iterations_ == 0 ? reply.usage : usage_ += reply.usage;
+  usage_ += reply.usage;
   ++iterations_;
   if (!reply.content.empty()) prompt_.assistant(reply);
   if (wants_resending(reply)) return reply;

@@ -281,5 +281,24 @@ TEST_CASE("money is written with two to six digits after the point") {
   CHECK(Cost{std::numeric_limits<std::int64_t>::min()}.text() == "-$9223372036.854776");
 }
 
+TEST_CASE("a session adds up several models, and says what it could not price") {
+  SessionCost session;
+  session.add(tokens(50, 100'000, 0, 0, 500), "claude-opus-5-5");
+  // The write costs a quarter more than plain input and nothing was read yet.
+  CHECK(session.saved() == Cost{-100'000'000});
+  session.add(tokens(50, 0, 0, 100'000, 500), "claude-opus-5-5");
+  session.add(tokens(1'000, 0, 0, 0, 100), "claude-haiku-4-5-20251001");
+  session.add(tokens(1'000, 0, 0, 0, 100), "some-local-model");
+
+  CHECK(session.requests() == 4);
+  CHECK(session.unpriced_requests() == 1);
+  CHECK(session.total() == Cost{510'200'000 + 30'200'000 + 1'500'000});
+  CHECK(session.uncached() == Cost{410'200'000 + 410'200'000 + 1'500'000});
+  CHECK(session.saved() == Cost{280'000'000});
+  CHECK(session.usage().input_tokens == 2'100);
+  CHECK(session.usage().cache_read_input_tokens == 100'000);
+  CHECK(session.usage().output_tokens == 1'200);
+}
+
 }  // namespace
 }  // namespace incipit
