@@ -4,7 +4,6 @@
 #include "incipit/prompt.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace incipit {
@@ -18,13 +17,6 @@ Run run_of(const ContentBlock& block) {
   if (block.is<ToolUseBlock>()) return Run::calls;
   if (block.is<ToolResultBlock>()) return Run::results;
   return Run::none;
-}
-
-template <class Blocks>
-auto last_markable(Blocks& blocks) {
-  const auto found = std::ranges::find_if(blocks | std::views::reverse,
-                                          [](const auto& block) { return can_be_marked(block); });
-  return found == blocks.rend() ? nullptr : &*found;
 }
 
 // Messages [begin, end) are the last turn of the assistant; both the number of messages without

@@ -3,7 +3,6 @@
 #include "checks.h"
 
 #include <algorithm>
-#include <ranges>
 #include <variant>
 
 namespace incipit {
@@ -71,17 +70,11 @@ Target target_with(const std::optional<CacheControl>& marker) {
 }
 
 Target automatic_target(const MessageRequest& request) {
-  for (const MessageParam& message : request.messages | std::views::reverse) {
-    for (const ContentBlock& block : message.content | std::views::reverse) {
-      if (can_be_marked(block)) return {true, marker_of(block)};
-    }
+  for (auto message = request.messages.rbegin(); message != request.messages.rend(); ++message) {
+    if (const auto* block = last_markable(message->content)) return {true, marker_of(*block)};
   }
-  for (const TextBlock& block : request.system | std::views::reverse) {
-    if (can_be_marked(block)) return target_with(block.cache_control);
-  }
-  for (const Tool& tool : request.tools | std::views::reverse) {
-    if (can_be_marked(tool)) return target_with(tool.cache_control);
-  }
+  if (const auto* block = last_markable(request.system)) return target_with(block->cache_control);
+  if (const auto* tool = last_markable(request.tools)) return target_with(tool->cache_control);
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "incipit/anthropic.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -77,6 +78,14 @@ void check_turns(const std::vector<MessageParam>& messages, const TurnRules& rul
 [[nodiscard]] bool can_be_marked(const ContentBlock& block);
 [[nodiscard]] bool can_be_marked(const TextBlock& block);
 [[nodiscard]] bool can_be_marked(const Tool& tool);
+
+// The last that can, or null. (No std::views::reverse: clang 14 cannot read libstdc++'s views.)
+template <class Blocks>
+[[nodiscard]] auto last_markable(Blocks& blocks) {
+  const auto found = std::find_if(blocks.rbegin(), blocks.rend(),
+                                  [](const auto& block) { return can_be_marked(block); });
+  return found == blocks.rend() ? nullptr : &*found;
+}
 
 // Of the markers on the block and inside it the longest-lived: that is what acts at its end (C-12).
 [[nodiscard]] std::optional<Ttl> marker_of(const ContentBlock& block);

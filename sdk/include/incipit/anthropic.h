@@ -76,7 +76,7 @@ struct TextSource {
 
 // A document of text and image blocks, which are what its citations count.
 struct ContentSource {
-  std::vector<ContentBlock> content = {};
+  std::vector<ContentBlock> content;  // no initialiser: clang wants a whole type for one
 };
 
 // Base64 of any bytes (RFC 4648, with padding, without line breaks).
@@ -124,8 +124,7 @@ struct ToolUseBlock {
 // The user answers a call.
 struct ToolResultBlock {
   std::string tool_use_id = {};
-  std::vector<ContentBlock> content =
-      {};  // text, image, document, search_result; none: an empty answer
+  std::vector<ContentBlock> content;  // text, image, document, search_result; none: an empty answer
   bool is_error = false;
   std::optional<CacheControl> cache_control = {};
 };
