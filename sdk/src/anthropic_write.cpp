@@ -1,6 +1,9 @@
 #include "block_write.h"
 #include "incipit/anthropic.h"
+#include "json_slices.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -110,7 +113,9 @@ void write_prompt(JsonWriter& writer, const MessageRequest& request) {
     writer.begin_object().key("role").string(name_of(message.role)).key("content").begin_array();
     for (const ContentBlock& block : message.content)
       block.write(writer);
-    writer.end_array().end_object();
+    writer.end_array();
+    write_members(writer, message.extra, "messages.extra");
+    writer.end_object();
   }
   writer.end_array();
 }
@@ -133,7 +138,7 @@ void write_thinking(JsonWriter& writer, const Thinking& thinking) {
 
 // The settings that both endpoints take.
 void write_rendered_settings(JsonWriter& writer, const MessageRequest& request) {
-  if (request.cache_control) write_marker(writer, request.cache_control);
+  write_marker(writer, request.cache_control);
   if (request.tool_choice) write_tool_choice(writer, *request.tool_choice);
   if (request.thinking) write_thinking(writer, *request.thinking);
   if (request.effort || request.output_format) {
@@ -173,18 +178,38 @@ void write_own_settings(JsonWriter& writer, const MessageRequest& request) {
   if (request.stream) writer.key("stream").boolean(true);
 }
 
+// What count_tokens takes of `extra`: its betas (section 13), and settings that had no field.
+bool is_counted(const JsonMemberSlice& member) {
+  static constexpr std::array<std::string_view, 7> names = {
+      "tool_choice",        "thinking",    "output_config", "output_format",
+      "context_management", "mcp_servers", "compaction"};
+  return std::ranges::any_of(names, [&](auto name) { return member.is_named(name); });
+}
+
 // About what the text will take, so that the string grows once.
+std::size_t size_hint(const ContentBlock& block) {
+  constexpr std::size_t frame = 128;
+  if (!block.received().empty()) return frame + block.received().text().size();
+  if (const auto* text = block.get_if<TextBlock>()) return frame + text->text.size();
+  if (const auto* call = block.get_if<ToolUseBlock>()) return frame + call->input.text().size();
+  std::size_t size = frame;
+  if (const auto* result = block.get_if<ToolResultBlock>()) {
+    for (const ContentBlock& inner : result->content)
+      size += size_hint(inner);
+  }
+  return size;
+}
+
 std::size_t size_hint(const MessageRequest& request) {
   std::size_t size = 1024;
   for (const Tool& tool : request.tools)
-    size += 256 + tool.input_schema.text().size() + tool.description.value_or("").size();
+    size +=
+        256 + tool.input_schema.text().size() + (tool.description ? tool.description->size() : 0);
   for (const TextBlock& block : request.system)
     size += 128 + block.text.size();
   for (const MessageParam& message : request.messages) {
-    for (const ContentBlock& block : message.content) {
-      const auto* text = block.get_if<TextBlock>();
-      size += 128 + (text != nullptr ? text->text.size() : block.received().text().size());
-    }
+    for (const ContentBlock& block : message.content)
+      size += size_hint(block);
   }
   return size + size / 32;  // escapes
 }
@@ -212,7 +237,9 @@ std::string count_tokens_json(const MessageRequest& request) {
   writer.begin_object().key("model").string(request.model);
   write_prompt(writer, request);
   write_rendered_settings(writer, request);
-  write_members(writer, request.extra, "extra");
+  for (const JsonMemberSlice& member : json_members(request.extra.text())) {
+    if (is_counted(member)) writer.raw(member.text());
+  }
   writer.end_object();
   return json;
 }

@@ -1,8 +1,10 @@
 #include "incipit/anthropic.h"
 #include "json_place.h"
+#include "utf8.h"
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,13 +32,23 @@ constexpr std::array<KnownError, 11> known_errors{
      {"timeout_error", ErrorType::timeout_error, 504},
      {"overloaded_error", ErrorType::overloaded_error, 529}}};
 
-// A page of a proxy, say, is not worth repeating whole.
-std::string beginning(std::string_view body) {
-  constexpr std::size_t most = 200;
-  std::string text(body.substr(0, most));
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return body.size() > most ? text + "…" : text;
+// The start of a text in one line, cut at a character: a page of a proxy, say, is not worth
+// repeating whole.
+std::string beginning(std::string_view text, std::size_t most) {
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Sequence sequence = utf8_sequence(text, at);
+    if (line.size() + sequence.length > most) return line.append("…");
+    if (!sequence.well_formed) {
+      line += "\xEF\xBF\xBD";
+    } else if (static_cast<unsigned char>(text[at]) > ' ') {
+      line += text.substr(at, sequence.length);
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+    at += sequence.length;
+  }
+  return line;
 }
 
 // What the envelope says; false when the body is none.
@@ -64,7 +76,7 @@ ApiError parse_api_error(int status, std::string_view body) {
   ApiError parts("");
   if (!read_envelope(body, parts)) {
     parts.type = {};
-    parts.message = body.empty() ? "no body" : beginning(body);
+    parts.message = body.empty() ? "no body" : beginning(body, 200);
   }
   const std::string_view word = parts.type.text;
   const auto known = std::ranges::find_if(known_errors, [&](const KnownError& error) {
@@ -77,7 +89,7 @@ ApiError parse_api_error(int status, std::string_view body) {
   }
   std::string what = status == 0 ? std::string() : std::to_string(status) + ' ';
   what += word.empty() ? "error" : word;
-  what += ": " + parts.message;
+  what += ": " + beginning(parts.message, 1000);
   if (!parts.request_id.empty()) what += " (request id " + parts.request_id + ")";
   ApiError error(what);
   error.type = std::move(parts.type);

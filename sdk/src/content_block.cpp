@@ -9,7 +9,9 @@ namespace incipit {
 namespace {
 
 template <class Block>
-constexpr bool can_be_marked = requires(Block& block) { block.cache_control; };
+constexpr bool can_be_marked = requires(Block& block) {
+  block.cache_control;
+};
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 #include "json_fault.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace incipit {
 namespace {
@@ -42,6 +44,10 @@ std::string JsonPlace::string() const {
 }
 
 std::int64_t JsonPlace::integer() const {
+  std::int64_t plain = 0;
+  const char* const end = text_.data() + text_.size();
+  const auto read = std::from_chars(text_.data(), end, plain);
+  if (read.ec == std::errc() && read.ptr == end) return plain;
   if (json_number_length(text_) == 0) expected("an integer");
   const auto integer = JsonValue::number(std::string(text_)).as_integer();
   if (!integer) fail("should be an integer of 64 bits, found " + std::string(text_.substr(0, 40)));

@@ -14,6 +14,11 @@ struct JsonMemberSlice {
   std::string_view value;
 
   [[nodiscard]] bool is_named(std::string_view name) const;
+
+  // Key, colon and value.
+  [[nodiscard]] std::string_view text() const {
+    return {key.data(), static_cast<std::size_t>(value.data() + value.size() - key.data())};
+  }
 };
 
 // The next byte at or after `at` that is no white space.

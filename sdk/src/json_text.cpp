@@ -23,6 +23,8 @@ JsonText JsonText::trusted(std::string text) {
   return result;
 }
 
-JsonValue JsonText::value() const { return text_.empty() ? JsonValue() : JsonValue::parse(text_); }
+JsonValue JsonText::value() const {
+  return text_.empty() ? JsonValue() : JsonValue::parse(text_);
+}
 
 }  // namespace incipit

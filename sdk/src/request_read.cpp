@@ -1,9 +1,11 @@
 #include "block_read.h"
 #include "incipit/anthropic.h"
 #include "json_place.h"
+#include "json_slices.h"
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -12,157 +14,242 @@
 namespace incipit {
 namespace {
 
-// The value that a word stands for; throws ParseError for another word.
-template <class Enum>
-Enum one_of(const JsonPlace& place,
-            std::initializer_list<std::pair<std::string_view, Enum>> words) {
-  const std::string text = place.string();
-  std::string known;
-  for (const auto& [word, value] : words) {
-    if (word == text) return value;
-    known += (known.empty() ? "\"" : ", \"") + std::string(word) + '"';
+// Members for which there is no field, as one object.
+class Rest {
+ public:
+  void add(const JsonMemberSlice& member) {
+    text_ += text_.empty() ? '{' : ',';
+    text_ += member.text();
   }
-  place.fail("should be one of " + known);
+
+  [[nodiscard]] JsonText object() && {
+    if (!text_.empty()) text_ += '}';
+    return JsonText::trusted(std::move(text_));
+  }
+
+ private:
+  std::string text_;
+};
+
+JsonText read_object(const JsonPlace& place) {
+  return JsonObject(place).place().json();
 }
 
-// The members of `object` but those named, as an object; empty when there are no others.
-JsonText others(const JsonObject& object, std::initializer_list<std::string_view> names) {
-  std::string json;
-  JsonWriter writer(json);
-  writer.begin_object();
-  bool any = false;
-  for (const JsonMemberSlice& member : object.members()) {
-    if (std::ranges::any_of(names, [&](auto name) { return member.is_named(name); })) continue;
-    any = true;
-    writer.key(json_unescaped(member.key)).raw(member.value);
+// Which of the words it is.
+template <class Enum, std::size_t size>
+std::optional<Enum> find_word(std::string_view word,
+                              const std::array<std::string_view, size>& words) {
+  const auto found = std::ranges::find(words, word);
+  if (found == words.end()) return std::nullopt;
+  return static_cast<Enum>(found - words.begin());
+}
+
+bool has_only(const JsonObject& object, std::initializer_list<std::string_view> names) {
+  return std::ranges::all_of(object.members(), [&](const JsonMemberSlice& member) {
+    return std::ranges::any_of(names, [&](auto name) { return member.is_named(name); });
+  });
+}
+
+// A member of a tool: false for one without a field.
+bool read_tool_member(const JsonMemberSlice& member, const JsonPlace& place, Tool& tool) {
+  if (member.is_named("cache_control")) return true;  // read apart
+  if (place.is_null()) return false;
+  if (member.is_named("type")) {
+    tool.type = place.string();
+  } else if (member.is_named("name")) {
+    tool.name = place.string();
+  } else if (member.is_named("description")) {
+    tool.description = place.string();
+  } else if (member.is_named("input_schema")) {
+    tool.input_schema = read_object(place);
+  } else if (member.is_named("input_examples")) {
+    tool.input_examples.clear();
+    for (const JsonPlace& example : place.items())
+      tool.input_examples.push_back(read_object(example));
+  } else if (member.is_named("defer_loading")) {
+    tool.defer_loading = place.boolean();
+  } else if (member.is_named("strict")) {
+    tool.strict = place.boolean();
+  } else if (member.is_named("allowed_callers")) {
+    tool.allowed_callers = place.strings();
+  } else if (member.is_named("eager_input_streaming")) {
+    tool.eager_input_streaming = place.boolean();
+  } else {
+    return false;
   }
-  writer.end_object();
-  return any ? JsonText::trusted(std::move(json)) : JsonText();
+  return true;
 }
 
 Tool read_tool(const JsonPlace& place) {
   const JsonObject object(place);
   Tool tool;
-  tool.type = object.string_or_empty("type");
-  tool.name = object.string_or_empty("name");
-  tool.description = object.string("description");
-  tool.input_schema = object.json("input_schema");
-  if (const auto examples = object.find("input_examples")) {
-    for (const JsonPlace& example : examples->items())
-      tool.input_examples.push_back(example.json());
+  Rest rest;
+  for (const JsonMemberSlice& member : object.members()) {
+    if (!read_tool_member(member, place.part(member.value), tool)) rest.add(member);
   }
-  tool.strict = object.boolean("strict");
-  tool.defer_loading = object.boolean("defer_loading").value_or(false);
-  if (const auto callers = object.find("allowed_callers")) {
-    tool.allowed_callers = callers->strings();
-  }
-  tool.eager_input_streaming = object.boolean("eager_input_streaming");
+  tool.options = std::move(rest).object();
   tool.cache_control = read_marker(object);
-  tool.options = others(
-      object, {"type", "name", "description", "input_schema", "input_examples", "strict",
-               "defer_loading", "allowed_callers", "eager_input_streaming", "cache_control"});
   return tool;
 }
 
 MessageParam read_turn(const JsonPlace& place) {
+  static constexpr std::array<std::string_view, 3> roles = {"user", "assistant", "system"};
   const JsonObject object(place);
-  MessageParam message;
-  message.role = one_of<MessageRole>(object.at("role"), {{"user", MessageRole::user},
-                                                         {"assistant", MessageRole::assistant},
-                                                         {"system", MessageRole::system}});
-  message.content = BlockReader::read_all(object.at("content"));
-  return message;
-}
-
-ToolChoice read_tool_choice(const JsonPlace& place) {
-  using enum ToolChoice::Type;
-  const JsonObject object(place);
-  ToolChoice choice;
-  choice.type = one_of<ToolChoice::Type>(
-      object.at("type"), {{"auto", automatic}, {"any", any}, {"tool", tool}, {"none", none}});
-  if (choice.type == tool) choice.name = object.at("name").string();
-  choice.disable_parallel_tool_use = object.boolean("disable_parallel_tool_use").value_or(false);
-  return choice;
-}
-
-Thinking read_thinking(const JsonPlace& place) {
-  using enum Thinking::Type;
-  const JsonObject object(place);
-  Thinking thinking;
-  thinking.type = one_of<Thinking::Type>(object.at("type"), {{"adaptive", adaptive},
-                                                             {"enabled", enabled},
-                                                             {"between_tools", between_tools},
-                                                             {"disabled", disabled}});
-  thinking.budget_tokens = object.integer("budget_tokens").value_or(0);
-  thinking.display = object.string_or_empty("display");
-  return thinking;
-}
-
-void read_prompt(const JsonObject& object, MessageRequest& request) {
-  request.model = object.at("model").string();
-  if (const auto tools = object.find("tools")) {
-    for (const JsonPlace& tool : tools->items())
-      request.tools.push_back(read_tool(tool));
+  const JsonPlace role_place = object.at("role");
+  const auto role = find_word<MessageRole>(role_place.string(), roles);
+  if (!role) role_place.fail(R"(should be "user", "assistant" or "system")");
+  Rest rest;
+  for (const JsonMemberSlice& member : object.members()) {
+    if (!member.is_named("role") && !member.is_named("content")) rest.add(member);
   }
-  if (const auto system = object.find("system"); system && system->is_string()) {
-    request.system.push_back({.text = system->string()});
-  } else if (system) {
-    for (const JsonPlace& text : system->items())
-      request.system.push_back(read_text_block(JsonObject(text)));
-  }
-  for (const JsonPlace& message : object.at("messages").items())
+  return {.role = *role,
+          .content = BlockReader::read_all(object.at("content")),
+          .extra = std::move(rest).object()};
+}
+
+// Settings whose value may say more than its field can hold. False: it does.
+
+bool read_tool_choice(const JsonPlace& place, MessageRequest& request) {
+  static constexpr std::array<std::string_view, 4> types = {"auto", "any", "tool", "none"};
+  const JsonObject object(place);
+  const auto type = find_word<ToolChoice::Type>(object.at("type").string(), types);
+  if (!type || !has_only(object, {"type", "name", "disable_parallel_tool_use"})) return false;
+  request.tool_choice = ToolChoice{
+      .type = *type,
+      .name = object.string_or_empty("name"),
+      .disable_parallel_tool_use = object.boolean("disable_parallel_tool_use").value_or(false)};
+  return true;
+}
+
+bool read_thinking(const JsonPlace& place, MessageRequest& request) {
+  static constexpr std::array<std::string_view, 4> types = {"adaptive", "enabled", "between_tools",
+                                                            "disabled"};
+  const JsonObject object(place);
+  const auto type = find_word<Thinking::Type>(object.at("type").string(), types);
+  if (!type || !has_only(object, {"type", "budget_tokens", "display"})) return false;
+  request.thinking = Thinking{.type = *type,
+                              .budget_tokens = object.integer("budget_tokens").value_or(0),
+                              .display = object.string_or_empty("display")};
+  return true;
+}
+
+bool read_output_config(const JsonPlace& place, MessageRequest& request) {
+  static constexpr std::array<std::string_view, 5> efforts = {"low", "medium", "high", "xhigh",
+                                                              "max"};
+  const JsonObject object(place);
+  if (!has_only(object, {"effort", "format"})) return false;
+  const auto word = object.string("effort");
+  const auto effort = word ? find_word<Effort>(*word, efforts) : std::nullopt;
+  if (word && !effort) return false;
+  request.effort = effort;
+  if (const auto format = object.find("format")) request.output_format = read_object(*format);
+  return true;
+}
+
+bool read_metadata(const JsonPlace& place, MessageRequest& request) {
+  const JsonObject object(place);
+  if (!has_only(object, {"user_id"})) return false;
+  request.user_id = object.string("user_id");
+  return true;
+}
+
+bool read_diagnostics(const JsonPlace& place, MessageRequest& request) {
+  const JsonObject object(place);
+  if (!has_only(object, {"previous_message_id"})) return false;
+  request.diagnostics = DiagnosticsParam{object.string("previous_message_id")};
+  return true;
+}
+
+bool read_container(const JsonPlace& place, MessageRequest& request) {
+  request.container = place.is_string() ? place.json() : read_object(place);
+  return true;
+}
+
+bool read_tools(const JsonPlace& place, MessageRequest& request) {
+  request.tools.clear();
+  for (const JsonPlace& tool : place.items())
+    request.tools.push_back(read_tool(tool));
+  return true;
+}
+
+bool read_messages(const JsonPlace& place, MessageRequest& request) {
+  request.messages.clear();
+  for (const JsonPlace& message : place.items())
     request.messages.push_back(read_turn(message));
-  request.cache_control = read_marker(object);
+  return true;
 }
 
-void read_output_config(const JsonObject& config, MessageRequest& request) {
-  using enum Effort;
-  if (const auto effort = config.find("effort")) {
-    request.effort = one_of<Effort>(
-        *effort,
-        {{"low", low}, {"medium", medium}, {"high", high}, {"xhigh", xhigh}, {"max", max}});
+bool read_system(const JsonPlace& place, MessageRequest& request) {
+  request.system.clear();
+  if (place.is_string()) {
+    request.system.push_back({.text = place.string()});
+    return true;
   }
-  if (const auto format = config.find("format")) request.output_format = format->json();
+  for (const JsonPlace& item : place.items()) {
+    const JsonObject object(item);
+    const JsonPlace type = object.at("type");
+    if (type.string() != "text") type.fail(R"(should be "text")");
+    request.system.push_back(read_text_block(object));
+  }
+  return true;
 }
 
-void read_settings(const JsonObject& object, MessageRequest& request) {
-  request.max_tokens = object.integer("max_tokens").value_or(0);
-  if (const auto choice = object.find("tool_choice")) {
-    request.tool_choice = read_tool_choice(*choice);
-  }
-  if (const auto thinking = object.find("thinking")) request.thinking = read_thinking(*thinking);
-  if (const auto config = object.find("output_config")) {
-    read_output_config(JsonObject(*config), request);
-  }
-  if (const auto stops = object.find("stop_sequences")) request.stop_sequences = stops->strings();
-  if (const auto number = object.find("temperature")) request.temperature = number->number();
-  if (const auto number = object.find("top_p")) request.top_p = number->number();
-  request.top_k = object.integer("top_k");
-  request.stream = object.boolean("stream").value_or(false);
-  if (const auto metadata = object.find("metadata")) {
-    request.user_id = JsonObject(*metadata).string("user_id");
-  }
-  request.service_tier = object.string("service_tier");
-  request.inference_geo = object.string("inference_geo");
-  request.speed = object.string("speed");
-  request.container = object.json("container");
-  if (const auto diagnostics = object.find("diagnostics")) {
-    request.diagnostics = DiagnosticsParam{JsonObject(*diagnostics).string("previous_message_id")};
-  }
+struct Setting {
+  std::string_view name;
+  bool (*read)(const JsonPlace& place, MessageRequest& request);
+};
+
+// A setting whose field holds any value of its type.
+template <auto field, auto get>
+bool read_plain(const JsonPlace& place, MessageRequest& request) {
+  request.*field = (place.*get)();
+  return true;
 }
+
+constexpr auto settings = std::to_array<Setting>({
+    {"model", read_plain<&MessageRequest::model, &JsonPlace::string>},
+    {"max_tokens", read_plain<&MessageRequest::max_tokens, &JsonPlace::integer>},
+    {"tools", read_tools},
+    {"system", read_system},
+    {"messages", read_messages},
+    {"cache_control", [](const JsonPlace&, MessageRequest&) { return true; }},  // read apart
+    {"tool_choice", read_tool_choice},
+    {"thinking", read_thinking},
+    {"output_config", read_output_config},
+    {"stop_sequences", read_plain<&MessageRequest::stop_sequences, &JsonPlace::strings>},
+    {"temperature", read_plain<&MessageRequest::temperature, &JsonPlace::number>},
+    {"top_p", read_plain<&MessageRequest::top_p, &JsonPlace::number>},
+    {"top_k", read_plain<&MessageRequest::top_k, &JsonPlace::integer>},
+    {"stream", read_plain<&MessageRequest::stream, &JsonPlace::boolean>},
+    {"metadata", read_metadata},
+    {"service_tier", read_plain<&MessageRequest::service_tier, &JsonPlace::string>},
+    {"inference_geo", read_plain<&MessageRequest::inference_geo, &JsonPlace::string>},
+    {"speed", read_plain<&MessageRequest::speed, &JsonPlace::string>},
+    {"container", read_container},
+    {"diagnostics", read_diagnostics},
+});
 
 }  // namespace
 
 MessageRequest parse_message_request(std::string_view json) {
-  const JsonObject object(JsonPlace::check(json));
+  const JsonPlace root = JsonPlace::check(json);
+  const JsonObject object(root);
+  for (const std::string_view required : {"model", "messages"})
+    (void)object.at(required);
   MessageRequest request;
-  read_prompt(object, request);
-  read_settings(object, request);
-  request.extra = others(
-      object, {"model",         "max_tokens",    "tools",    "system",        "messages",
-               "cache_control", "tool_choice",   "thinking", "output_config", "stop_sequences",
-               "temperature",   "top_p",         "top_k",    "stream",        "metadata",
-               "service_tier",  "inference_geo", "speed",    "container",     "diagnostics"});
+  Rest rest;
+  for (const JsonMemberSlice& member : object.members()) {
+    const JsonPlace place = root.part(member.value);
+    const auto setting = std::ranges::find_if(
+        settings, [&](const Setting& known) { return member.is_named(known.name); });
+    if (setting == settings.end()) {
+      rest.add(member);
+    } else if (!place.is_null() && !setting->read(place, request)) {
+      rest.add(member);
+    }
+  }
+  request.extra = std::move(rest).object();
+  request.cache_control = read_marker(object);
   return request;
 }
 

@@ -224,6 +224,7 @@ enum class MessageRole : std::uint8_t { user, assistant, system };
 struct MessageParam {
   MessageRole role = MessageRole::user;
   std::vector<ContentBlock> content = {};  // always sent as an array
+  JsonText extra = {};                     // an object: further members, for betas
 };
 
 // A tool that the caller runs; or, with `type`, one that the provider defines.
@@ -237,7 +238,8 @@ struct Tool {
   std::optional<bool> strict = {};
   std::vector<std::string> allowed_callers = {};
   std::optional<bool> eager_input_streaming = {};
-  std::string type = {};  // "web_search_20260318", "bash_20250124", …; empty: custom
+  std::string type =
+      {};  // "web_search_20260318", "bash_20250124", …; empty or "custom": the caller's
   JsonText options = {};  // an object: further members of the tool, e.g. {"max_uses":3}
 };
 
@@ -436,8 +438,8 @@ struct StreamEvent {
 [[nodiscard]] std::string count_tokens_json(const MessageRequest& request);
 
 // Reads what `to_json` writes, and any other body of the Messages API: a string `system` or
-// `content` becomes one text block, members without a field go to `extra`. Throws ParseError with
-// path and offset.
+// `content` becomes one text block; members without a field go to `extra`, and so does a setting
+// that says more than its field can hold. Throws ParseError with path and offset.
 [[nodiscard]] MessageRequest parse_message_request(std::string_view json);
 
 // A reply as received. Throws ParseError with path and offset.
