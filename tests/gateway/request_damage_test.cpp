@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -15,10 +14,9 @@ namespace {
 
 std::vector<std::string> valid_bodies() {
   std::vector<std::string> bodies;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(INCIPIT_TEST_DATA) + "/wire")) {
+  for (const std::string name : {"plain", "tools", "coding-agent"}) {
     std::ostringstream text;
-    text << std::ifstream(entry.path()).rdbuf();
+    text << std::ifstream(std::string(INCIPIT_TEST_DATA) + "/wire/" + name + ".json").rdbuf();
     bodies.push_back(text.str());
   }
   return bodies;
@@ -38,7 +36,6 @@ bool survives(std::string_view body, const RequestContext& context) {
 
 TEST_CASE("every stored body parses") {
   const auto bodies = valid_bodies();
-  CHECK(bodies.size() >= 3);
   for (const std::string& body : bodies) {
     CAPTURE(body);
     CHECK(complaint(body, with_beta("prompt-caching-scope-2026-01-05")).empty());
