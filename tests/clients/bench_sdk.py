@@ -40,20 +40,17 @@ def text_of(block: int, size: int) -> str:
 
 def build_seconds(client: anthropic.Anthropic, drop: Drop, tokens: int, blocks: int) -> float:
     marker = {"type": "ephemeral"}
-    size = tokens * 4 // blocks
+    texts = [text_of(i, tokens * 4 // blocks) for i in range(blocks)]
     started = time.perf_counter()
     messages = [
-        {
-            "role": "user" if i % 2 else "assistant",
-            "content": [{"type": "text", "text": text_of(i, size)}],
-        }
-        for i in range(1, blocks)
+        {"role": "user" if i % 2 else "assistant", "content": [{"type": "text", "text": text}]}
+        for i, text in enumerate(texts[1:], 1)
     ]
     messages[-1]["content"][-1]["cache_control"] = marker
     client.messages.create(
         model="claude-sonnet-5-5",
         max_tokens=4096,
-        system=[{"type": "text", "text": text_of(0, size), "cache_control": marker}],
+        system=[{"type": "text", "text": texts[0], "cache_control": marker}],
         messages=messages,
     )
     return drop.arrived - started

@@ -1,5 +1,5 @@
-// Times what an application pays for the SDK. Prints one JSON object; tests/clients/bench_sdk.py puts the
-// official Python SDK beside it.
+// Times what an application pays for the SDK. Prints one JSON object; tests/clients/bench_sdk.py
+// puts the official Python SDK beside it.
 #include "sdk/src/sse_parser.h"
 #include "tests/support/fault_server.h"
 
@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +35,8 @@ double median(int runs, Work work) {
   return times[static_cast<std::size_t>(runs / 2)];
 }
 
-// Text as prompts are: words, quotes, line ends, some letters beyond ASCII. The same in bench_sdk.py.
+// Text as prompts are: words, quotes, line ends, some letters beyond ASCII. The same in
+// bench_sdk.py.
 std::string text_of(std::size_t block, std::size_t bytes) {
   const std::string sentence =
       "Block " + std::to_string(block)
@@ -47,16 +47,23 @@ std::string text_of(std::size_t block, std::size_t bytes) {
   return text;
 }
 
-// About `tokens` tokens at four bytes each, in `blocks` blocks of user and assistant turns.
-incipit::Prompt conversation(std::size_t tokens, std::size_t blocks) {
+// About `tokens` tokens at four bytes each, in `blocks` texts.
+std::vector<std::string> texts(std::size_t tokens, std::size_t blocks) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < blocks; ++i)
+    all.push_back(text_of(i, tokens * 4 / blocks));
+  return all;
+}
+
+// The first text as the system prompt, the others as turns of user and assistant.
+incipit::Prompt conversation(const std::vector<std::string>& blocks) {
   incipit::Prompt prompt("claude-sonnet-5-5");
-  prompt.system(text_of(0, tokens * 4 / blocks)).breakpoint(incipit::Ttl::one_hour);
-  for (std::size_t i = 1; i < blocks; ++i) {
-    std::string text = text_of(i, tokens * 4 / blocks);
+  prompt.system(blocks.front()).breakpoint(incipit::Ttl::one_hour);
+  for (std::size_t i = 1; i < blocks.size(); ++i) {
     if (i % 2 == 1) {
-      prompt.user(std::move(text));
+      prompt.user(blocks[i]);
     } else {
-      prompt.assistant(std::move(text));
+      prompt.assistant(blocks[i]);
     }
   }
   prompt.auto_breakpoints();
@@ -66,9 +73,10 @@ incipit::Prompt conversation(std::size_t tokens, std::size_t blocks) {
 std::string event_stream(std::size_t bytes) {
   std::string stream;
   for (std::size_t i = 0; stream.size() < bytes; ++i) {
-    stream += "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,"
-              "\"delta\":{\"type\":\"text_delta\",\"text\":\" word"
-              + std::to_string(i % 1000) + "\"}}\n\n";
+    stream +=
+        "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,"
+        "\"delta\":{\"type\":\"text_delta\",\"text\":\" word"
+        + std::to_string(i % 1000) + "\"}}\n\n";
   }
   return stream;
 }
@@ -98,7 +106,9 @@ std::size_t events(std::string_view stream) {
 constexpr const char* reply =
     R"({"model":"claude-sonnet-5-5","id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":8,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}})";
 
-std::size_t discard(char*, std::size_t size, std::size_t count, void*) { return size * count; }
+std::size_t discard(char*, std::size_t size, std::size_t count, void*) {
+  return size * count;
+}
 
 // Requests through the client and through one libcurl handle, in turns, on kept connections.
 struct Overhead {
@@ -107,9 +117,8 @@ struct Overhead {
 };
 
 Overhead overhead(int requests) {
-  incipit::FaultServer server;
-  for (int i = 0; i < 2 * requests + 2; ++i)
-    server.reply({.headers = {{"content-type", "application/json"}}, .body = reply});
+  incipit::testing::FaultServer server(
+      [](const auto&) { return incipit::testing::json_reply(reply); });
   incipit::ClientOptions options;
   options.api_key = "bench";
   options.base_url = server.base_url();
@@ -151,13 +160,11 @@ Overhead overhead(int requests) {
 
 int main() {
   std::size_t bytes = 0;
-  const double build = median(21, [&] {
-    incipit::MessageRequest request = conversation(200'000, 400).request();
-    incipit::check(request);
-    bytes = incipit::to_json(request).size();
-  });
+  const std::vector<std::string> blocks = texts(200'000, 400);
+  const double build =
+      median(21, [&] { bytes = incipit::to_json(conversation(blocks).request()).size(); });
 
-  const incipit::MessageRequest large = conversation(50'000, 100).request();
+  const incipit::MessageRequest large = conversation(texts(50'000, 100)).request();
   std::size_t fingerprinted = 0;
   const double fingerprint =
       median(51, [&] { fingerprinted = incipit::Fingerprint::of(large).bytes(); });
