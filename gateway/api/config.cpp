@@ -242,7 +242,7 @@ std::string_view help_text() {
   --max-connections N  1024
   --request-timeout S  longest time for one request, 3600
   --body-limit SIZE    largest request body, 32M
-  --keys FILE          JSON lines {"key", "organization", "workspace"}; others get 401
+  --keys FILE          JSON lines {"key", "organization", "workspace"}
   --limits LIST        per minute: requests=N,input-tokens=N,output-tokens=N
   --log FILE           one JSON line per request; standard error
   --virtual-clock      POST /incipit/clock {"advance_seconds": n} moves the time
