@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -157,11 +158,10 @@ TEST_CASE("the conversation can be continued after the loop") {
 TEST_CASE(
     "calls of one reply run at the same time, and their results keep the order of the calls") {
   std::string content = "[";
-  for (int i = 0; i < 6; ++i)
-    content += (i == 0 ? "" : ",") + call("toolu_" + std::to_string(i), "meet", std::to_string(i));
-  // An input that is a number is no tool input of the API, but serves to tell the calls apart.
-  for (std::size_t at = 0; (at = content.find("\"input\":", at)) != std::string::npos; at += 8)
-    content.replace(at, 9, std::string("\"input\":{\"n\":") + content[at + 8] + "}");
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i);
+    content += (i == 0 ? "" : ",") + call("toolu_" + n, "meet", "{\"n\":" + n + "}");
+  }
   Loop loop({reply(content + "]", "tool_use"), done});
 
   std::mutex mutex;
@@ -310,10 +310,8 @@ TEST_CASE("a stop for tools without a call, and a reply without content, end the
 }
 
 TEST_CASE("the loop ends after max_iterations with the results of the last calls in the prompt") {
-  const auto calls = [](const std::string& id) {
-    return reply("[" + call(id, "clock") + "]", "tool_use");
-  };
-  Loop loop({calls("1"), calls("2"), calls("3")});
+  Loop loop({reply("[" + call("1", "clock") + "]", "tool_use"),
+             reply("[" + call("2", "clock") + "]", "tool_use")});
   ToolRunner runner = loop.runner({tool("clock", [](const JsonText&) { return "noon"; })},
                                   {.max_iterations = 2, .cache = false});
   CHECK(runner.run().stop_reason == StopReason::tool_use);
@@ -397,8 +395,8 @@ TEST_CASE("streamed replies show their events and go back byte for byte as well"
   Loop loop({});
   std::string second = stream;
   second.replace(second.find("toolu_1"), 7, "toolu_2");
-  loop.transport->answer(200, stream, {{"content-type", "text/event-stream"}});
-  loop.transport->answer(200, second, {{"content-type", "text/event-stream"}});
+  for (const std::string& body : {stream, second})
+    loop.transport->answer(200, body, {{"content-type", "text/event-stream"}});
   std::vector<std::string> pieces;
   std::string input;
   ToolRunner runner =
