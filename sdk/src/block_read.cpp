@@ -85,7 +85,7 @@ SearchResultBlock read_search_result(const JsonObject& object) {
 }
 
 ToolResultBlock read_tool_result(const JsonObject& object) {
-  ToolResultBlock block{.tool_use_id = object.at("tool_use_id").string()};
+  ToolResultBlock block{.tool_use_id = object.at("tool_use_id").string(), .content = {}};
   if (const auto content = object.find("content")) block.content = BlockReader::read_all(*content);
   block.is_error = object.boolean("is_error").value_or(false);
   block.cache_control = read_marker(object);

@@ -162,7 +162,8 @@ Prompt& Prompt::assistant(ContentBlock block) {
 }
 
 Prompt& Prompt::tool_result(std::string tool_use_id, std::string text, bool is_error) {
-  ToolResultBlock result{.tool_use_id = std::move(tool_use_id), .is_error = is_error};
+  ToolResultBlock result{
+      .tool_use_id = std::move(tool_use_id), .content = {}, .is_error = is_error};
   if (!text.empty()) result.content.emplace_back(TextBlock{.text = std::move(text)});
   return user(ContentBlock(std::move(result)));
 }

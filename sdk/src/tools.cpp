@@ -50,7 +50,7 @@ ToolResultBlock failure(const std::string& id, std::string_view message) {
   // What an exception says need not be UTF-8: the writer mends it.
   std::string json;
   JsonWriter(json).string("Error: " + std::string(message));
-  ToolResultBlock result{.tool_use_id = id, .is_error = true};
+  ToolResultBlock result{.tool_use_id = id, .content = {}, .is_error = true};
   result.content.emplace_back(TextBlock{.text = JsonValue::parse(json).as_string()});
   return result;
 }
