@@ -3,6 +3,7 @@
 #include "gateway/constrain/completion.h"
 #include "gateway/constrain/schema_writer.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>

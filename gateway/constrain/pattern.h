@@ -7,9 +7,10 @@
 
 namespace incipit::constrain {
 
-// Adds `pattern` behind `from` and returns the node behind it. Known are `.` nowhere, classes
-// `[a-z-]` and `\d`, `\xHH`, a backslash before any other character, groups, `|`, `?`, `*`, `+` and
-// `{m,n}`. The patterns are the program's own: a wrong one throws std::logic_error.
+// Adds `pattern` behind `from` and returns the node behind it. It may have classes (`[a-z-]`,
+// `\d`),
+// `\xHH`, a backslash before any other character, groups, `|`, `?`, `*`, `+`, `{n}` and `{m,n}`; a
+// dot is a dot. The patterns are the program's own: a wrong one throws std::logic_error.
 Nfa::Node add_pattern(Nfa& nfa, Nfa::Node from, std::string_view pattern);
 
 }  // namespace incipit::constrain

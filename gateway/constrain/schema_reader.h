@@ -86,6 +86,7 @@ class SchemaReader {
   void read_additional(const SchemaPlace& place, const JsonValue& value, Alternative& found);
   void read_format(const SchemaPlace& place, const JsonValue& name, Alternative& found);
   void refuse_keyword(const SchemaPlace& place, const std::string& keyword) const;
+  void count_steps(const SchemaPlace& place, std::size_t steps);
   [[nodiscard]] unsigned types_of(const SchemaPlace& place, const JsonValue& value);
   [[nodiscard]] SchemaPlace follow(const SchemaPlace& place, const JsonValue& reference);
   [[nodiscard]] Alternatives both(const Alternatives& left, const Alternatives& right,

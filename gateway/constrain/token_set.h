@@ -43,8 +43,6 @@ class TokenSet {
       mask[i] |= bits_[i];
   }
 
-  [[nodiscard]] bool empty() const { return list_.empty() && bits_.empty(); }
-
   [[nodiscard]] std::size_t bytes() const {
     return list_.size() * sizeof(TokenId) + bits_.size() * sizeof(std::uint64_t);
   }
