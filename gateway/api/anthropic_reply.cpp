@@ -47,13 +47,13 @@ void write_output_details(JsonWriter& json) {
   json.key("thinking_tokens").integer(0).end_object();
 }
 
-void write_service(JsonWriter& json) {
-  json.key("service_tier").string("standard");
+void write_service(JsonWriter& json, std::string_view tier) {
+  json.key("service_tier").string(tier);
   json.key("inference_geo").string("global");
 }
 
-void write_head(JsonWriter& json, std::string_view model, std::string_view id) {
-  json.key("model").string(model).key("id").string(id);
+void write_head(JsonWriter& json, const ReplyFacts& facts) {
+  json.key("model").string(facts.model).key("id").string(facts.message_id);
   json.key("type").string("message").key("role").string("assistant");
 }
 
@@ -106,23 +106,22 @@ std::string block_stop(int index) {
 
 }  // namespace
 
-AnthropicReply::AnthropicReply(std::string model, std::string message_id, const Usage& usage)
-    : model_(std::move(model)), message_id_(std::move(message_id)), usage_(usage) {}
+AnthropicReply::AnthropicReply(ReplyFacts facts) : facts_(std::move(facts)) {}
 
 std::string AnthropicReply::begin(int output_tokens) const {
   std::string data;
   JsonWriter json(data);
   json.begin_object().key("type").string("message_start").key("message").begin_object();
-  write_head(json, model_, message_id_);
+  write_head(json, facts_);
   json.key("content").begin_array().end_array();
   json.key("container").null().key("stop_reason").null();
   json.key("stop_sequence").null().key("stop_details").null();
   json.key("usage").begin_object();
-  write_input_counters(json, usage_);
-  write_creation_split(json, usage_);
+  write_input_counters(json, facts_.usage);
+  write_creation_split(json, facts_.usage);
   json.key("output_tokens").integer(output_tokens);
-  write_service(json);
-  json.end_object().key("diagnostics").null().end_object().end_object();
+  write_service(json, facts_.service_tier);
+  json.end_object().key("diagnostics").raw(facts_.diagnostics).end_object().end_object();
   return event("message_start", data);
 }
 
@@ -134,6 +133,9 @@ std::string AnthropicReply::pieces(const std::vector<Piece>& pieces) {
   };
   for (const Piece& piece : pieces) {
     switch (piece.kind) {
+      case Piece::Kind::thinking_start:
+      case Piece::Kind::thinking:
+        break;
       case Piece::Kind::text_start:
         bytes += block_start(++index_, [](JsonWriter& json) {
           json.begin_object().key("type").string("text").key("text").string("").end_object();
@@ -171,7 +173,7 @@ std::string AnthropicReply::end(const StopState& stop, std::int64_t output_token
   write_null_or(json, stop.sequence);
   json.key("stop_details").null().key("container").null().end_object();
   json.key("usage").begin_object();
-  write_input_counters(json, usage_);
+  write_input_counters(json, facts_.usage);
   json.key("output_tokens").integer(output_tokens);
   write_output_details(json);
   json.end_object().end_object();
@@ -189,6 +191,9 @@ std::string AnthropicReply::error(const ApiError& error, std::string_view reques
 void AnthropicReply::collect(const std::vector<Piece>& pieces) {
   for (const Piece& piece : pieces) {
     switch (piece.kind) {
+      case Piece::Kind::thinking_start:
+      case Piece::Kind::thinking:
+        break;
       case Piece::Kind::text_start:
         blocks_.push_back({"text", "", "", ""});
         break;
@@ -210,7 +215,7 @@ std::string AnthropicReply::body(const StopState& stop, std::int64_t output_toke
   std::string body;
   JsonWriter json(body);
   json.begin_object();
-  write_head(json, model_, message_id_);
+  write_head(json, facts_);
   json.key("content").begin_array();
   for (const Block& block : blocks_) {
     if (block.type == "text") {
@@ -224,12 +229,12 @@ std::string AnthropicReply::body(const StopState& stop, std::int64_t output_toke
   write_null_or(json, stop.sequence);
   json.key("stop_details").null();
   json.key("usage").begin_object();
-  write_input_counters(json, usage_);
-  write_creation_split(json, usage_);
+  write_input_counters(json, facts_.usage);
+  write_creation_split(json, facts_.usage);
   json.key("output_tokens").integer(output_tokens);
   write_output_details(json);
-  write_service(json);
-  json.end_object().key("diagnostics").null().end_object();
+  write_service(json, facts_.service_tier);
+  json.end_object().key("diagnostics").raw(facts_.diagnostics).end_object();
   return body;
 }
 

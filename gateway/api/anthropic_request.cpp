@@ -46,7 +46,17 @@ void fill_reply_settings(const MessageRequest& request, Conversation& conversati
   conversation.continues_assistant = conversation.items.back().section == Section::messages
                                      && conversation.items.back().role == Role::assistant;
   const ToolChoice choice = request.tool_choice.value_or(ToolChoice{});
-  conversation.may_call_tools = !request.tools.empty() && choice.type != ToolChoice::Type::none;
+  if (choice.type != ToolChoice::Type::none) {
+    for (std::size_t i = 0; i < request.tools.size(); ++i) {
+      const Tool& tool = request.tools[i];
+      if (choice.type == ToolChoice::Type::tool && tool.name != choice.name) continue;
+      conversation.callable.push_back({tool.name, tool.input_schema.text(),
+                                       tool.strict.value_or(false),
+                                       "tools." + std::to_string(i) + ".custom.input_schema"});
+    }
+  }
+  conversation.must_call =
+      choice.type == ToolChoice::Type::any || choice.type == ToolChoice::Type::tool;
   conversation.parallel_tool_calls = !choice.disable_parallel_tool_use;
   conversation.max_tokens =
       static_cast<int>(std::min<std::int64_t>(request.max_tokens, std::numeric_limits<int>::max()));
@@ -56,7 +66,7 @@ void fill_reply_settings(const MessageRequest& request, Conversation& conversati
 
 MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestContext& context) {
   Reading reading{context, std::nullopt};
-  const MessageRequest request = read_body(parse_body(body), endpoint, reading);
+  MessageRequest request = read_body(parse_body(body), endpoint, reading);
   const auto model = resolve_model(request.model, context.local_model);
   if (!model) throw ApiError(404, "not_found_error", "model: " + shown(request.model));
   if (reading.refusal) throw *reading.refusal;
@@ -78,6 +88,7 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   describe_settings(request, *model, traits, result.conversation);
   result.conversation.items = std::move(prompt.items);
   fill_reply_settings(request, result.conversation);
+  result.values = std::move(request);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gateway/prompt/conversation.h"
+#include "incipit/anthropic.h"
 
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ struct RequestContext {
 
 struct MessagesRequest {
   Conversation conversation;
-  std::string model;  // canonical id to echo
+  MessageRequest values;  // as read, for comparing requests
+  std::string model;      // canonical id to echo
   bool stream = false;
   int dropped_billing_lines = 0;  // x-anthropic-billing-header system texts left out, for the log
 };

@@ -94,6 +94,12 @@ void settle(Services& services, const CachePlan& plan, int reused_tokens, Reques
 
 // Takes what was generated from the organization's output tokens, however the request ends.
 struct OutputCharge {
+  OutputCharge(Services& of, const Scope& who, const RequestRecord& what)
+      : services(of), scope(who), record(what) {}
+
+  OutputCharge(const OutputCharge&) = delete;
+  OutputCharge& operator=(const OutputCharge&) = delete;
+
   Services& services;
   const Scope& scope;
   const RequestRecord& record;
@@ -174,89 +180,155 @@ RequestContext request_context(const HttpRequest& request, const Services& servi
   return context;
 }
 
-asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Services& services,
-                               const Scope& scope, RequestRecord& record) {
-  MessagesRequest parsed = parse_messages(request.body, request_context(request, services));
-  const Conversation& conversation = parsed.conversation;
-  record.model = parsed.model;
-  record.dropped_billing_lines = parsed.dropped_billing_lines;
-  EncodedPrompt prompt = encode(conversation, services.chat_template, services.tokenizer);
-  check_length(prompt.tokens.size(), services.model.context);
-  const CachePlan plan = services.ledger.lookup(scope, conversation.model,
-                                                std::move(prompt.boundaries), request.arrived);
+namespace {
 
-  services.limits.admit(scope.organization, record.model,
-                        plan.prompt_tokens - plan.usage.cache_read_input_tokens,
-                        services.clock.now());
-  const OutputCharge charge{services, scope, record};
-  GenerationRequest generation = generation_of(conversation, plan, scope, services);
-  generation.tokens = std::move(prompt.tokens);
-  const auto executor = co_await asio::this_coro::executor;
-  std::optional<TokenStream> tokens = services.engine.submit(std::move(generation), executor);
-  if (!tokens) throw overloaded("Overloaded: the queue of waiting requests is full", 2);
-
-  TokenEvent event = co_await tokens->next();
-  if (event.kind != TokenEvent::Kind::started) {
-    throw_unless_answered(event, record);
-    throw std::logic_error("the engine ended a request as answered before its prefill did");
-  }
-  settle(services, plan, event.reused_tokens, record);
-  SteadyTime first_token = std::chrono::steady_clock::now();
-  record.ttft_ms = milliseconds_between(request.received, first_token);
-
-  ReplyParser parser(conversation, services.chat_template, services.tokenizer);
-  AnthropicReply answer(parsed.model, make_id("msg_01"), record.usage);
-  SteadyTime last_write = first_token;
-  if (parsed.stream) {
-    Response head = answer_head(services, scope, record);
-    head.content_type = "text/event-stream; charset=utf-8";
-    head.headers.emplace_back("cache-control", "no-cache");
-    head.body = answer.begin(1);  // one token at least will follow
-    record.status = 200;
-    co_await reply.begin(std::move(head));
+// One request from its values to its answer.
+class Run {
+ public:
+  Run(MessagesRequest parsed, Services& services, const Scope& scope, RequestRecord& record)
+      : parsed_(std::move(parsed)), services_(services), scope_(scope), record_(record) {
+    record_.model = parsed_.model;
+    record_.dropped_billing_lines = parsed_.dropped_billing_lines;
   }
 
-  std::int64_t produced = 0;
-  while (!parser.done()) {
-    event = co_await tokens->next();
-    if (event.kind == TokenEvent::Kind::finished) break;
-    const SteadyTime now = std::chrono::steady_clock::now();
-    if (++produced == 1) {
-      first_token = now;
-      record.ttft_ms = milliseconds_between(request.received, now);
+  // Until its prefill has ended and its usage is settled.
+  asio::awaitable<void> start(TimePoint arrived, SteadyTime received) {
+    received_ = received;
+    const Conversation& conversation = parsed_.conversation;
+    EncodedPrompt prompt = encode(conversation, services_.chat_template, services_.tokenizer);
+    check_length(prompt.tokens.size(), services_.model.context);
+    const CachePlan plan =
+        services_.ledger.lookup(scope_, conversation.model, std::move(prompt.boundaries), arrived);
+    services_.limits.admit(scope_.organization, record_.model,
+                           plan.prompt_tokens - plan.usage.cache_read_input_tokens,
+                           services_.clock.now());
+    charge_.emplace(services_, scope_, record_);
+    GenerationRequest generation = generation_of(conversation, plan, scope_, services_);
+    generation.tokens = std::move(prompt.tokens);
+    const auto executor = co_await asio::this_coro::executor;
+    tokens_ = services_.engine.submit(std::move(generation), executor);
+    if (!tokens_) throw overloaded("Overloaded: the queue of waiting requests is full", 2);
+
+    const TokenEvent event = co_await tokens_->next();
+    if (event.kind != TokenEvent::Kind::started) {
+      throw_unless_answered(event, record_);
+      throw std::logic_error("the engine ended a request as answered before its prefill did");
     }
-    record.usage.output_tokens = produced;
-    const std::vector<Piece> pieces = parser.feed(event.token);
-    if (!parsed.stream) {
-      answer.collect(pieces);
-    } else if (!pieces.empty()) {
+    settle(services_, plan, event.reused_tokens, record_);
+    first_token_ = std::chrono::steady_clock::now();
+    record_.ttft_ms = milliseconds_between(received_, first_token_);
+  }
+
+  [[nodiscard]] ReplyFacts facts(std::string_view service_tier) const {
+    return {.model = parsed_.model,
+            .message_id = make_id("msg_01"),
+            .usage = record_.usage,
+            .service_tier = service_tier};
+  }
+
+  // What the next token adds to the answer, perhaps nothing yet. Empty: there is no next token.
+  asio::awaitable<std::optional<std::vector<Piece>>> next() {
+    if (parser_.done()) co_return std::nullopt;
+    TokenEvent event = co_await tokens_->next();
+    if (event.kind == TokenEvent::Kind::finished) {
+      end_ = std::move(event);
+      throw_unless_answered(*end_, record_);
+      co_return std::nullopt;
+    }
+    if (++record_.usage.output_tokens == 1) {
+      first_token_ = std::chrono::steady_clock::now();
+      record_.ttft_ms = milliseconds_between(received_, first_token_);
+    }
+    co_return parser_.feed(event.token);
+  }
+
+  // Behind the last token: what the parser held back, and the final state.
+  struct End {
+    std::vector<Piece> rest;
+    StopState stop;
+    std::int64_t output_tokens = 0;
+  };
+
+  End end() {
+    tokens_.reset();  // what the engine may still compute past a stop sequence is not wanted
+    // The token that ends the turn is generated too, though never delivered.
+    if (end_ && end_->reason == FinishReason::stop_token) ++record_.usage.output_tokens;
+    record_.tokens_per_second = rate(record_.usage.output_tokens, first_token_);
+    End end{.rest = parser_.finish()};
+    end.stop = stop_state(parser_, end_ ? end_->reason : FinishReason::stop_token);
+    end.output_tokens = record_.usage.output_tokens;
+    return end;
+  }
+
+ private:
+  MessagesRequest parsed_;
+  Services& services_;
+  const Scope& scope_;
+  RequestRecord& record_;
+  std::optional<OutputCharge> charge_;
+  ReplyParser parser_{parsed_.conversation, services_.chat_template, services_.tokenizer};
+  std::optional<TokenStream> tokens_;
+  std::optional<TokenEvent> end_;
+  SteadyTime received_, first_token_;
+};
+
+asio::awaitable<std::string> whole_body(Run& run, std::string_view service_tier) {
+  AnthropicReply answer(run.facts(service_tier));
+  while (const auto pieces = co_await run.next())
+    answer.collect(*pieces);
+  const Run::End end = run.end();
+  answer.collect(end.rest);
+  co_return answer.body(end.stop, end.output_tokens);
+}
+
+asio::awaitable<void> stream(Run& run, Reply& reply, Response head, RequestRecord& record) {
+  AnthropicReply answer(run.facts("standard"));
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers.emplace_back("cache-control", "no-cache");
+  head.body = answer.begin(1);  // one token at least will follow
+  record.status = 200;
+  co_await reply.begin(std::move(head));
+  SteadyTime last_write = std::chrono::steady_clock::now();
+  while (const auto pieces = co_await run.next()) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (!pieces->empty()) {
       last_write = now;
-      co_await reply.write(answer.pieces(pieces));
+      co_await reply.write(answer.pieces(*pieces));
     } else if (now - last_write >= ping_after) {
       last_write = now;
       co_await reply.write(AnthropicReply::ping());
     }
   }
-  const bool ended = event.kind == TokenEvent::Kind::finished;
-  if (ended) throw_unless_answered(event, record);
-  tokens.reset();  // what the engine may still compute past a stop sequence is not wanted
-  // The token that ends the turn is generated too, though never delivered.
-  if (ended && event.reason == FinishReason::stop_token) ++produced;
-  record.usage.output_tokens = produced;
-  record.tokens_per_second = rate(produced, first_token);
+  const Run::End end = run.end();
+  std::string last = answer.pieces(end.rest);
+  co_await reply.finish(last + answer.end(end.stop, end.output_tokens));
+}
 
-  const std::vector<Piece> rest = parser.finish();
-  const StopState stop = stop_state(parser, ended ? event.reason : FinishReason::stop_token);
-  record.status = 200;
-  if (parsed.stream) {
-    std::string last = answer.pieces(rest);
-    co_await reply.finish(last + answer.end(stop, produced));
-  } else {
-    answer.collect(rest);
-    Response response = answer_head(services, scope, record);
-    response.body = answer.body(stop, produced);
-    co_await reply.send(std::move(response));
+}  // namespace
+
+asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Services& services,
+                               const Scope& scope, RequestRecord& record) {
+  MessagesRequest parsed = parse_messages(request.body, request_context(request, services));
+  const bool streams = parsed.stream;
+  Run run(std::move(parsed), services, scope, record);
+  co_await run.start(request.arrived, request.received);
+  if (streams) {
+    co_await stream(run, reply, answer_head(services, scope, record), record);
+    co_return;
   }
+  std::string body = co_await whole_body(run, "standard");
+  record.status = 200;
+  Response response = answer_head(services, scope, record);
+  response.body = std::move(body);
+  co_await reply.send(std::move(response));
+}
+
+asio::awaitable<std::string> complete(MessagesRequest parsed, TimePoint arrived, Services& services,
+                                      const Scope& scope, RequestRecord& record,
+                                      std::string_view service_tier) {
+  Run run(std::move(parsed), services, scope, record);
+  co_await run.start(arrived, std::chrono::steady_clock::now());
+  co_return co_await whole_body(run, service_tier);
 }
 
 }  // namespace incipit::gateway

@@ -77,6 +77,12 @@ class Writer {
         return expand(format_.call, item);
       case ItemKind::tool_result:
         return expand(format_.result, item);
+      case ItemKind::thinking:
+        literal("<think>\n");
+        append(item.text, false);
+        literal("\n</think>\n\n");
+        fresh_ = true;
+        return;
     }
   }
 

@@ -18,11 +18,10 @@ std::optional<CallFinder> make_finder(const Conversation& conversation,
   // A reply that goes on with the caller's words is no bare call.
   const bool is_continued_bare =
       conversation.continues_assistant && syntax == ChatTemplate::CallSyntax::bare;
-  if (!conversation.may_call_tools || is_continued_bare) return std::nullopt;
+  if (conversation.callable.empty() || is_continued_bare) return std::nullopt;
   std::vector<std::string> tools;
-  for (const Item& item : conversation.items) {
-    if (item.section == Section::tools) tools.push_back(item.name);
-  }
+  for (const CallableTool& tool : conversation.callable)
+    tools.push_back(tool.name);
   return CallFinder(syntax, std::move(tools));
 }
 

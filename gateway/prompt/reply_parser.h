@@ -16,6 +16,8 @@ namespace incipit::gateway {
 
 struct Piece {
   enum class Kind : std::uint8_t {
+    thinking_start,
+    thinking,  // `text`: more of the current thought
     text_start,
     text,        // `text`: more of the current text block
     tool_start,  // `name`

@@ -102,7 +102,8 @@ Usage trace_usage() {
 TEST_CASE("a whole body has the keys and the order of the captured one") {
   Usage usage;
   usage.input_tokens = 80;
-  AnthropicReply reply("claude-sonnet-5-5", "msg_011CfXSzxsmp4XSw2RKxyW3e", usage);
+  AnthropicReply reply(
+      {.model = "claude-sonnet-5-5", .message_id = "msg_011CfXSzxsmp4XSw2RKxyW3e", .usage = usage});
   reply.collect({text_start(), text("Hi there! "), text("How can I"), stop()});
   // Section 9, as captured.
   CHECK(
@@ -123,7 +124,7 @@ TEST_CASE("a whole body reports both write classes and their sum") {
   usage.cache_creation_5m = 148;
   usage.cache_creation_1h = 100;
   usage.cache_read_input_tokens = 1800;
-  const AnthropicReply reply("m", "msg_1", usage);
+  const AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = usage});
   const JsonValue body = JsonValue::parse(reply.body({"end_turn", ""}, 1));
   const JsonValue& shown = *body.find("usage");
   CHECK(shown.find("cache_creation_input_tokens")->as_integer() == 248);
@@ -134,14 +135,14 @@ TEST_CASE("a whole body reports both write classes and their sum") {
 }
 
 TEST_CASE("an answer that ends before any text has empty content") {
-  const AnthropicReply reply("m", "msg_1", Usage{});
+  const AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
   const JsonValue body = JsonValue::parse(reply.body({"max_tokens", ""}, 0));
   CHECK(body.find("content")->as_array().empty());
   CHECK(body.find("stop_sequence")->is_null());
 }
 
 TEST_CASE("a matched stop sequence is named") {
-  AnthropicReply reply("m", "msg_1", Usage{});
+  AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
   const JsonValue body = JsonValue::parse(reply.body({"stop_sequence", "\n5"}, 21));
   CHECK(string_at(body, {"stop_sequence"}) == "\n5");
   const auto events = events_of(reply.end({"stop_sequence", "\n5"}, 21));
@@ -149,7 +150,7 @@ TEST_CASE("a matched stop sequence is named") {
 }
 
 TEST_CASE("a whole tool call keeps the model's bytes and has a direct caller") {
-  AnthropicReply reply("m", "msg_1", Usage{});
+  AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
   reply.collect(
       {tool_start("get_weather"), tool_input("{\"b\": 1,"), tool_input(" \"a\":2}"), stop()});
   const std::string body = without_tool_id(reply.body({"tool_use", ""}, 9));
@@ -161,7 +162,7 @@ TEST_CASE("a whole tool call keeps the model's bytes and has a direct caller") {
 TEST_CASE("a tool input that is no JSON object does not break the body") {
   for (const char* input : {"", "{\"city\": \"Os", "[1]", "{} {}", "{\"a\":\x80}"}) {
     CAPTURE(input);
-    AnthropicReply reply("m", "msg_1", Usage{});
+    AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
     reply.collect({tool_start("f"), tool_input(input), stop()});
     const JsonValue body = JsonValue::parse(reply.body({"max_tokens", ""}, 9));
     CHECK(body.find("content")->as_array().at(0).find("input")->minified() == "{}");
@@ -169,7 +170,7 @@ TEST_CASE("a tool input that is no JSON object does not break the body") {
 }
 
 TEST_CASE("a streamed tool call is the trace of the specification, event by event") {
-  AnthropicReply reply("m", "msg_1", trace_usage());
+  AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = trace_usage()});
   std::string bytes = reply.begin(1);
   bytes += reply.pieces({tool_start("get_weather")});
   bytes += reply.pieces({tool_input("{\"city\": \"Oslo\"}"), stop()});
@@ -207,7 +208,7 @@ TEST_CASE("a streamed tool call is the trace of the specification, event by even
 }
 
 TEST_CASE("text and two tool calls stream in sequence with one ping after the first start") {
-  AnthropicReply reply("m", "msg_1", Usage{});
+  AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
   std::string bytes = reply.begin(1);
   bytes += reply.pieces({text_start(), text("Let me"), text(""), text(" look."), stop()});
   bytes += reply.pieces({tool_start("a"), tool_input("{}"), stop(), tool_start("b"), stop()});
@@ -240,14 +241,14 @@ TEST_CASE("text and two tool calls stream in sequence with one ping after the fi
 }
 
 TEST_CASE("a streamed answer without content has no blocks and no ping") {
-  AnthropicReply reply("m", "msg_1", Usage{});
+  AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
   CHECK(names_of(events_of(reply.begin(1) + reply.pieces({}) + reply.end({"end_turn", ""}, 1)))
         == std::vector<std::string>{"message_start", "message_delta", "message_stop"});
 }
 
 TEST_CASE("whatever the model says, every event stays one line of valid JSON") {
   const std::string nasty = std::string("a\nb\r\n\"\\\t\0", 9) + "\xe2\x80\xa8 \xff event: x\n\n";
-  AnthropicReply reply("m\n", "msg_1", Usage{});
+  AnthropicReply reply({.model = "m\n", .message_id = "msg_1", .usage = Usage{}});
   std::string bytes = reply.pieces({text_start(), text(nasty), stop(), tool_start("n\n\nx")});
   bytes += reply.end({"stop_sequence", "\n\ndata: x"}, 3);
   bytes += AnthropicReply::error(invalid_request("line\n\nline"), "req_1");

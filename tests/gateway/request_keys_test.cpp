@@ -202,7 +202,7 @@ TEST_CASE("items come in the order tools, system, messages, with turns numbered"
   CHECK(items[7].text == "go on");
   CHECK(parsed.model == "claude-sonnet-4-6");
   CHECK(parsed.max_tokens == 7);
-  CHECK(parsed.may_call_tools);
+  CHECK(parsed.callable.size() == 1);
   CHECK(parsed.parallel_tool_calls);
   CHECK_FALSE(parsed.continues_assistant);
 }
@@ -219,10 +219,10 @@ TEST_CASE("a system message keeps its place and role") {
 }
 
 TEST_CASE("tool settings say what the model may do") {
-  CHECK_FALSE(conversation(fields("\"stream\":true")).may_call_tools);
-  CHECK_FALSE(conversation(fields("\"tools\":[]")).may_call_tools);
-  CHECK(conversation(fields(tool)).may_call_tools);
-  CHECK_FALSE(conversation(fields(tool + R"(,"tool_choice":{"type":"none"})")).may_call_tools);
+  CHECK(conversation(fields("\"stream\":true")).callable.empty());
+  CHECK(conversation(fields("\"tools\":[]")).callable.empty());
+  CHECK_FALSE(conversation(fields(tool)).callable.empty());
+  CHECK(conversation(fields(tool + R"(,"tool_choice":{"type":"none"})")).callable.empty());
   CHECK_FALSE(
       conversation(
           fields(tool + R"(,"tool_choice":{"type":"auto","disable_parallel_tool_use":true})"))

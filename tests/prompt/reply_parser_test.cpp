@@ -62,7 +62,9 @@ Parsed parse_tokens(Family family, const Asked& asked, const std::vector<std::in
                                            template_of(Family::mistral)};
   Conversation made = conversation({tool("clock", "", "{}"), tool("f", "", "{}"), user("x")});
   made.stop_sequences = asked.stops;
-  made.may_call_tools = asked.may_call;
+  if (asked.may_call) {
+    made.callable = {{.name = "clock", .schema = "{}"}, {.name = "f", .schema = "{}"}};
+  }
   made.parallel_tool_calls = asked.parallel;
   made.continues_assistant = asked.continues;
   ReplyParser parser(made, templates[static_cast<std::size_t>(family)], tokenizer);
@@ -309,7 +311,7 @@ TEST_CASE("llama writes a call as the whole reply") {
 TEST_CASE("llama's text is not held back once it is text") {
   const Tokenizer tokenizer(tiny_vocabulary());
   Conversation made = conversation({tool("f", "", "{}"), user("x")});
-  made.may_call_tools = true;
+  made.callable = {{.name = "f", .schema = "{}"}};
   const ChatTemplate chat_template = template_of(Family::llama);
   ReplyParser parser(made, chat_template, tokenizer);
   CHECK(parser.feed('A').size() == 2);
