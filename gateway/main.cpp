@@ -100,6 +100,7 @@ void run(const Config& config) {
                     clock,  keys,   *log,      metrics, limits};
   services.virtual_clock = config.virtual_clock;
   services.keep_billing_line = config.keep_billing_line;
+  services.settings_before_tools = config.settings_before_tools;
   services.request_timeout = std::chrono::seconds(config.request_timeout);
 
   const std::unique_ptr<Server> server = std::move(bound);  // ends before what it uses

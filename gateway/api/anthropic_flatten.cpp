@@ -1,10 +1,12 @@
 #include "gateway/api/anthropic_flatten.h"
 
+#include "gateway/api/signature.h"
 #include "incipit/json.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 namespace incipit::gateway {
@@ -104,6 +106,15 @@ Item result_item(const ToolResultBlock& result) {
   return item;
 }
 
+Item thinking_item(const ThinkingBlock& block) {
+  Item item;
+  item.role = Role::assistant;
+  item.kind = ItemKind::thinking;
+  item.text = block.thinking;
+  JsonWriter(item.key_bytes).begin_object().key("thinking").string(item.text).end_object();
+  return item;
+}
+
 Role role_of(MessageRole role) {
   switch (role) {
     case MessageRole::assistant:
@@ -123,7 +134,7 @@ class Flattener {
   void add_tools(const std::vector<Tool>& tools) {
     for (std::size_t i = 0; i < tools.size(); ++i) {
       if (tools[i].defer_loading) continue;
-      result_.items.push_back(tool_item(tools[i]));
+      push(tool_item(tools[i]), {});
       mark(tools[i].cache_control, "tools." + std::to_string(i));
     }
   }
@@ -131,12 +142,15 @@ class Flattener {
   void add_system(const std::vector<TextBlock>& system) {
     for (std::size_t i = 0; i < system.size(); ++i) {
       std::string text = system[i].text;
-      const int dropped = keep_billing_line_ ? 0 : strip_billing_lines(text);
-      result_.dropped_billing_lines += dropped;
-      const bool gone = dropped > 0 && text.empty();
-      if (!gone) {
-        result_.items.push_back(text_item(Section::system, Role::system, std::move(text)));
+      const int lines = strip_billing_lines(text);
+      if (!text.empty()) content_.add(text);
+      if (keep_billing_line_) {
+        text = system[i].text;
+      } else {
+        result_.dropped_billing_lines += lines;
       }
+      const bool gone = text.empty();
+      if (!gone) append(text_item(Section::system, Role::system, std::move(text)), {});
       mark(system[i].cache_control, "system." + std::to_string(i));
     }
   }
@@ -144,18 +158,24 @@ class Flattener {
   void add_messages(const std::vector<MessageParam>& messages) {
     int turn = -1;
     for (std::size_t i = 0; i < messages.size(); ++i) {
-      if (i == 0 || messages[i].role != messages[i - 1].role) ++turn;
+      if (i == 0 || messages[i].role != messages[i - 1].role) {
+        ++turn;
+        keys_of_turn_.clear();
+      }
       const auto& content = messages[i].content;
       for (std::size_t j = 0; j < content.size(); ++j) {
         Item item = item_of(content[j], role_of(messages[i].role));
         item.turn = turn;
-        result_.items.push_back(std::move(item));
+        push(std::move(item), origin_of(messages[i], i, j));
         add_markers(content[j], i, j);
       }
     }
   }
 
-  Flattened take() { return std::move(result_); }
+  Flattened take() {
+    result_.content_key = content_.key();
+    return std::move(result_);
+  }
 
  private:
   static Item item_of(const ContentBlock& block, Role role) {
@@ -163,7 +183,30 @@ class Flattener {
       return text_item(Section::messages, role, text->text);
     }
     if (const auto* call = block.get_if<ToolUseBlock>()) return call_item(*call);
+    if (const auto* thought = block.get_if<ThinkingBlock>()) return thinking_item(*thought);
     return result_item(*block.get_if<ToolResultBlock>());
+  }
+
+  Origin origin_of(const MessageParam& message, std::size_t index, std::size_t place) {
+    Origin origin{.message = index, .block = place};
+    origin.is_turn_scoped = !message.extra.empty();
+    if (message.role == MessageRole::assistant) keys_of_turn_.insert(content_.key());
+    if (const auto* thought = message.content[place].get_if<ThinkingBlock>()) {
+      const auto signed_thought = read_signature(thought->signature);
+      origin.follows_its_content =
+          signed_thought && keys_of_turn_.contains(signed_thought->bound_to);
+    }
+    return origin;
+  }
+
+  void push(Item item, Origin origin) {
+    if (item.kind != ItemKind::thinking) content_.add(item.key_bytes);
+    append(std::move(item), origin);
+  }
+
+  void append(Item item, Origin origin) {
+    result_.items.push_back(std::move(item));
+    result_.origins.push_back(origin);
   }
 
   void add_markers(const ContentBlock& block, std::size_t message, std::size_t place) {
@@ -189,6 +232,8 @@ class Flattener {
 
   bool keep_billing_line_;
   Flattened result_;
+  PrefixHasher content_;
+  std::unordered_set<PrefixKey> keys_of_turn_;  // the assistant's, so far
 };
 
 std::string_view name_of(Effort effort) {
@@ -229,10 +274,49 @@ Flattened flatten(const MessageRequest& request, bool keep_billing_line) {
   return flattener.take();
 }
 
+void remove_items(Flattened& prompt, const std::vector<bool>& is_gone) {
+  std::vector<std::size_t> kept_before(prompt.items.size() + 1, 0);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < prompt.items.size(); ++i) {
+    if (!is_gone[i]) {
+      if (kept != i) {
+        prompt.items[kept] = std::move(prompt.items[i]);
+        prompt.origins[kept] = prompt.origins[i];
+      }
+      ++kept;
+    }
+    kept_before[i + 1] = kept;
+  }
+  prompt.items.resize(kept);
+  prompt.origins.resize(kept);
+  for (Marker& marker : prompt.markers) {
+    if (!marker.item) continue;
+    const std::size_t upto = kept_before[*marker.item + 1];
+    marker.item = upto == 0 ? std::nullopt : std::optional(upto - 1);
+  }
+  int turn = -1;
+  std::optional<Role> role;
+  for (Item& item : prompt.items) {
+    if (item.section != Section::messages) continue;
+    if (std::exchange(role, item.role) != item.role) ++turn;
+    item.turn = turn;
+  }
+}
+
 void describe_settings(const MessageRequest& request, const std::string& model,
-                       const ModelTraits& traits, Conversation& conversation) {
+                       const ModelTraits& traits, bool settings_before_tools,
+                       Conversation& conversation) {
   conversation.model = model;
   conversation.key_before_tools = model;
+  std::string thinking;
+  JsonWriter(thinking)
+      .begin_object()
+      .key("thinking")
+      .string(thinking_of(request, traits))
+      .key("effort")
+      .string(name_of(request.effort.value_or(traits.default_effort)))
+      .end_object();
+  if (settings_before_tools) conversation.key_before_tools += thinking;
   JsonWriter before_system(conversation.key_before_system);
   before_system.begin_object().key("output_format");
   if (request.output_format) {
@@ -250,11 +334,8 @@ void describe_settings(const MessageRequest& request, const std::string& model,
       .string(choice.name)
       .key("disable_parallel_tool_use")
       .boolean(choice.disable_parallel_tool_use)
-      .key("thinking")
-      .string(thinking_of(request, traits))
-      .key("effort")
-      .string(name_of(request.effort.value_or(traits.default_effort)))
       .end_object();
+  if (!settings_before_tools) conversation.key_before_messages += thinking;
 }
 
 }  // namespace incipit::gateway

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gateway/api/anthropic_traits.h"
+#include "gateway/cache/prefix_key.h"
 #include "gateway/prompt/conversation.h"
 #include "incipit/anthropic.h"
 
@@ -19,10 +20,22 @@ struct Marker {
   Ttl ttl = Ttl::five_minutes;
 };
 
+// Where an item of `messages` was in the request, and what is known of it besides.
+struct Origin {
+  std::size_t message = 0, block = 0;
+  bool is_turn_scoped = false;      // of a system message with clear_at (C-76)
+  bool follows_its_content = true;  // a thought: what it was signed for is what precedes it here
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
+// Everything that was sent, thinking and turn-scoped messages too.
 struct Flattened {
   std::vector<Item> items;      // without markers yet
+  std::vector<Origin> origins;  // of each item
   std::vector<Marker> markers;  // in prompt order
   int dropped_billing_lines = 0;
+  // Of all items but thoughts, and without billing lines, which change with every request.
+  PrefixKey content_key;
 };
 
 // Tools with defer_loading are left out (C-73). Markers inside a tool_result belong to its end
@@ -32,10 +45,18 @@ struct Flattened {
 // unless `keep_billing_line`. A block that held nothing else disappears, and a marker on it moves
 // to the item before, where the prefix that it marked ends now; with no item before it marks
 // nothing but still counts in the rules.
+//
+// Thoughts must have been checked (`check_thoughts`). One may have been signed anywhere within the
+// assistant's turn that it is in, since a reply with several thoughts is signed as it begins.
 [[nodiscard]] Flattened flatten(const MessageRequest& request, bool keep_billing_line);
 
-// Fills model and key_before_* (C-54, C-53: thinking and effort before the messages).
+// Takes out the items with `is_gone`, as if they had never been there: turns that meet become one.
+void remove_items(Flattened& prompt, const std::vector<bool>& is_gone);
+
+// Fills model and key_before_* (C-54). Thinking and effort stand before the messages, or before
+// the tools with `settings_before_tools` (C-53).
 void describe_settings(const MessageRequest& request, const std::string& model,
-                       const ModelTraits& traits, Conversation& conversation);
+                       const ModelTraits& traits, bool settings_before_tools,
+                       Conversation& conversation);
 
 }  // namespace incipit::gateway

@@ -75,6 +75,10 @@ std::string_view object_or_empty(std::string_view text) {
   return "{}";
 }
 
+void write_if_set(JsonWriter& json, std::string_view name, std::string_view value) {
+  if (!value.empty()) json.key(name).raw(value);
+}
+
 template <typename WriteBlock>
 std::string block_start(int index, const WriteBlock& write_block) {
   std::string data;
@@ -121,7 +125,9 @@ std::string AnthropicReply::begin(int output_tokens) const {
   write_creation_split(json, facts_.usage);
   json.key("output_tokens").integer(output_tokens);
   write_service(json, facts_.service_tier);
-  json.end_object().key("diagnostics").raw(facts_.diagnostics).end_object().end_object();
+  json.end_object().key("diagnostics").raw(facts_.diagnostics);
+  write_if_set(json, "input_transformations", facts_.input_transformations);
+  json.end_object().end_object();
   return event("message_start", data);
 }
 
@@ -176,7 +182,9 @@ std::string AnthropicReply::end(const StopState& stop, std::int64_t output_token
   write_input_counters(json, facts_.usage);
   json.key("output_tokens").integer(output_tokens);
   write_output_details(json);
-  json.end_object().end_object();
+  json.end_object();
+  write_if_set(json, "context_management", facts_.context_management);
+  json.end_object();
   return event("message_delta", data) + event("message_stop", R"({"type":"message_stop"})");
 }
 
@@ -234,7 +242,10 @@ std::string AnthropicReply::body(const StopState& stop, std::int64_t output_toke
   json.key("output_tokens").integer(output_tokens);
   write_output_details(json);
   write_service(json, facts_.service_tier);
-  json.end_object().key("diagnostics").raw(facts_.diagnostics).end_object();
+  json.end_object().key("diagnostics").raw(facts_.diagnostics);
+  write_if_set(json, "context_management", facts_.context_management);
+  write_if_set(json, "input_transformations", facts_.input_transformations);
+  json.end_object();
   return body;
 }
 

@@ -26,6 +26,9 @@ struct ReplyFacts {
   Usage usage;  // final but for output_tokens
   std::string_view service_tier = "standard";
   std::string diagnostics = "null";  // JSON
+  // JSON; empty where the answer has no such member.
+  std::string context_management = {};
+  std::string input_transformations = {};
 };
 
 class AnthropicReply {

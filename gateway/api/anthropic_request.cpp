@@ -85,7 +85,8 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   result.model = *model;
   result.stream = request.stream;
   result.dropped_billing_lines = prompt.dropped_billing_lines;
-  describe_settings(request, *model, traits, result.conversation);
+  result.content_key = prompt.content_key;
+  describe_settings(request, *model, traits, context.settings_before_tools, result.conversation);
   result.conversation.items = std::move(prompt.items);
   fill_reply_settings(request, result.conversation);
   result.values = std::move(request);

@@ -2,9 +2,11 @@
 // own words. Source: anthropic-wire sections 4-8, anthropic-cache-semantics sections 2, 3, 5.
 #pragma once
 
+#include "gateway/cache/prefix_key.h"
 #include "gateway/prompt/conversation.h"
 #include "incipit/anthropic.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +21,10 @@ struct RequestContext {
   std::string local_model;          // the loaded model's own id, accepted besides claude-* names
   bool local_tools = false;         // the loaded model's template can write tools
   bool keep_billing_line = false;   // --keep-billing-line
+  // Thinking and effort are in front of the tools instead of the messages (C-53).
+  bool settings_before_tools = false;
+  // The prompt tokens of a conversation: what context_management's triggers are measured in.
+  std::function<int(const Conversation&)> count_tokens;
 };
 
 struct MessagesRequest {
@@ -27,6 +33,12 @@ struct MessagesRequest {
   std::string model;      // canonical id to echo
   bool stream = false;
   int dropped_billing_lines = 0;  // x-anthropic-billing-header system texts left out, for the log
+  // Of the content as sent, which the reply follows: what its thoughts are signed for. Thoughts and
+  // settings are not part of it.
+  PrefixKey content_key;
+  // JSON of the members of the answer with these names; empty where the answer has none.
+  std::string context_management;
+  std::string input_transformations;
 };
 
 [[nodiscard]] MessagesRequest parse_messages(std::string_view body, const RequestContext& context);

@@ -45,6 +45,13 @@ void set_thinking(ModelTraits& traits, const Generation& model) {
   const bool always = model.line == "fable" || model.line == "mythos"
                       || (model.line == "opus" && model.number >= 55);
   traits.thinks_by_default = always || model.number >= 50;
+  traits.shows_thinking = !traits.thinks_by_default && model.number < 47;
+  traits.keeps_thinking = always
+                          || model.number >= (model.line == "opus"     ? 45
+                                              : model.line == "sonnet" ? 46
+                                                                       : 50);
+  const bool is_fable_or_mythos = model.line == "fable" || model.line == "mythos";
+  traits.binds_thinking = model.number >= (is_fable_or_mythos ? 51 : 55);
   if (model.line == "mythos" && model.number == 46) {
     traits.thinking = {accepted, accepted, refused, refused};
   } else if (always) {

@@ -22,6 +22,9 @@ struct ModelTraits {
   bool sampling = true;         // temperature, top_p, top_k other than the default
   bool forced_tool_use = true;  // tool_choice any and tool
   bool thinks_by_default = false;
+  bool shows_thinking = true;   // thinking.display where the request leaves it out
+  bool keeps_thinking = true;   // of earlier turns in the prompt (C-64)
+  bool binds_thinking = false;  // to the content before it: preserved thinking
   Effort default_effort = Effort::high;
   std::array<ThinkingSupport, 4> thinking{};  // by Thinking::Type
 };

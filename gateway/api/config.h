@@ -30,6 +30,7 @@ struct Config {
   std::string log;   // file, or empty = standard error
   bool virtual_clock = false;
   bool keep_billing_line = false;
+  bool settings_before_tools = false;
 };
 
 // Arguments behind the program's name. Flags win over the file that `--config` names. Empty when

@@ -177,6 +177,11 @@ RequestContext request_context(const HttpRequest& request, const Services& servi
   context.local_model = services.local_model;
   context.local_tools = services.chat_template.supports_tools();
   context.keep_billing_line = services.keep_billing_line;
+  context.settings_before_tools = services.settings_before_tools;
+  context.count_tokens = [&services](const Conversation& conversation) {
+    const EncodedPrompt prompt = encode(conversation, services.chat_template, services.tokenizer);
+    return static_cast<int>(prompt.tokens.size());
+  };
   return context;
 }
 
@@ -223,7 +228,9 @@ class Run {
     return {.model = parsed_.model,
             .message_id = make_id("msg_01"),
             .usage = record_.usage,
-            .service_tier = service_tier};
+            .service_tier = service_tier,
+            .context_management = parsed_.context_management,
+            .input_transformations = parsed_.input_transformations};
   }
 
   // What the next token adds to the answer, perhaps nothing yet. Empty: there is no next token.

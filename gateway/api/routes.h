@@ -35,6 +35,7 @@ struct Services {
   RateLimits& limits;
   bool virtual_clock = false;  // POST /incipit/clock exists
   bool keep_billing_line = false;
+  bool settings_before_tools = false;
   std::chrono::milliseconds request_timeout{3'600'000};  // arrival to the end of the answer
 };
 

@@ -44,6 +44,7 @@ TEST_CASE("without flags the default model is served on this machine only") {
   CHECK(config.port == 8787);
   CHECK(config.body_limit == 33554432);
   CHECK(!config.virtual_clock);
+  CHECK(!config.settings_before_tools);
 }
 
 TEST_CASE("flags are read, with or without an equals sign") {
@@ -61,13 +62,14 @@ TEST_CASE("flags are read, with or without an equals sign") {
 TEST_CASE("a file sets the same names and flags win over it") {
   const ConfigFile file(
       "# ours\nmodel = \"tiny\"\nport = 9000\nkv-memory = \"1G\"\nvirtual-clock = true\n"
-      "keep-billing-line = false\n");
+      "keep-billing-line = false\nsettings-before-tools = true\n");
   const Config config = read_config({"--config", file.path(), "--port", "9001"}).value();
   CHECK(config.model == "tiny");
   CHECK(config.port == 9001);
   CHECK(config.kv_memory == std::size_t{1} << 30);
   CHECK(config.virtual_clock);
   CHECK(!config.keep_billing_line);
+  CHECK(config.settings_before_tools);
 }
 
 TEST_CASE("an unknown flag is named with the nearest known one") {
@@ -145,7 +147,7 @@ TEST_CASE("help fits a screen and names every flag that can be given") {
   for (const std::string flag :
        {"model", "host", "port", "backend", "threads", "context", "kv-memory", "max-queue",
         "max-connections", "request-timeout", "body-limit", "keys", "limits", "log", "virtual-clock",
-        "keep-billing-line", "config"}) {
+        "keep-billing-line", "settings-before-tools", "config"}) {
     CAPTURE(flag);
     CHECK(text.find("  --" + flag + ' ') != std::string_view::npos);
   }
