@@ -21,6 +21,11 @@ struct Malformed {};
 
 struct TooManyValues {};
 
+struct DuplicateKey {
+  std::string name;
+  std::size_t offset;
+};
+
 std::string_view trimmed(std::string_view token) {
   const std::size_t end = token.find_last_not_of(" \t\n\r");
   return token.substr(0, end == token.npos ? 0 : end + 1);
@@ -28,7 +33,8 @@ std::string_view trimmed(std::string_view token) {
 
 class TreeBuilder {
  public:
-  explicit TreeBuilder(const JsonLimits& limits) : limits_(limits) {}
+  // `text` is the document that is read: offsets count from its start.
+  TreeBuilder(const JsonLimits& limits, const char* text) : limits_(limits), text_(text) {}
 
   JsonValue build(ondemand::value value, int depth) {
     if (++values_ > limits_.values) throw TooManyValues{};
@@ -57,10 +63,13 @@ class TreeBuilder {
     JsonValue::Object members;
     std::unordered_map<std::string, std::size_t> index;  // once scanning would be slow
     for (auto field : object) {
+      // The place is to be asked for first: unescaping consumes the key.
+      const auto offset = static_cast<std::size_t>(field.key().value().raw() - 1 - text_);
       std::string name(field.unescaped_key().value());
       JsonValue value = build(field.value(), depth + 1);
       const std::size_t at = place_of(name, members, index);
       if (at < members.size()) {
+        if (limits_.unique_keys) throw DuplicateKey{std::move(name), offset};
         members[at].value = std::move(value);
       } else {
         members.push_back({std::move(name), std::move(value)});
@@ -97,6 +106,7 @@ class TreeBuilder {
   }
 
   const JsonLimits& limits_;
+  const char* text_;
   std::size_t values_ = 0;
 };
 
@@ -113,7 +123,7 @@ JsonValue build_container(std::string_view text, const JsonLimits& limits, int o
   const simdjson::padded_string padded(text);
   ondemand::parser parser;
   ondemand::document document = parser.iterate(padded).value();
-  TreeBuilder builder(limits);
+  TreeBuilder builder(limits, padded.data());
   JsonValue root = document.type().value() == ondemand::json_type::object
                        ? builder.build_object(document.get_object().value(), outer)
                        : builder.build_array(document.get_array().value(), outer);
@@ -134,6 +144,10 @@ JsonValue JsonValue::parse(std::string_view text, const JsonLimits& limits) {
     return build_container("[" + std::string(text) + "]", limits, -1).as_array().front();
   } catch (const TooManyValues&) {
     throw_parse_error(text, "more than " + std::to_string(limits.values) + " values", 0);
+  } catch (const DuplicateKey& duplicate) {
+    std::string name;
+    JsonWriter(name).string(duplicate.name.substr(0, 80));
+    throw_parse_error(text, "duplicate key " + name, duplicate.offset);
   } catch (const Malformed&) {
     require_json(text, limits.depth);
     throw_parse_error(text, "not a JSON document", 0);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -167,6 +168,27 @@ TEST_CASE("of duplicate keys the last value wins in the place of the first") {
     expected += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":" + (i == 20 ? "9" : "0");
   }
   CHECK(JsonValue::parse(many + "\"k20\":9}").minified() == expected + "}");
+}
+
+TEST_CASE("duplicate keys are an error, at the second, where they are forbidden") {
+  const JsonLimits limits{.unique_keys = true};
+  const auto offset = [&](std::string_view text) -> std::optional<std::size_t> {
+    try {
+      (void)JsonValue::parse(text, limits);
+      return std::nullopt;
+    } catch (const ParseError& error) {
+      CHECK(std::string(error.what()).starts_with("duplicate key \"a\""));
+      return error.offset;
+    }
+  };
+  CHECK(offset(R"({"a":1,"b":2,"a":3})") == 13);
+  CHECK(offset(R"( [{"b":{"a":1, "\u0061":3}}])") == 15);
+  CHECK_FALSE(offset(R"([{"a":1},{"a":{"a":2}}])"));
+  std::string many = "{\"a\":0";
+  for (int i = 0; i < 50; ++i)
+    many += ",\"k" + std::to_string(i) + "\":0";
+  CHECK_FALSE(offset(many + "}"));
+  CHECK(offset(many + ",\"a\":0}") == many.size() + 1);
 }
 
 TEST_CASE("numbers become integers only when they are") {

@@ -50,13 +50,15 @@ class JsonWriter {
 struct JsonLimits {
   int depth = 200;                 // arrays and objects inside one another
   std::size_t values = 8'000'000;  // bounds memory: a value of two bytes costs about 50
+  bool unique_keys = false;        // a key that is there twice is an error
 };
 
 struct JsonMember;
 
 // A parsed document. Object members keep their order and numbers their spelling, so that
 // `minified()` of a tool's schema is the same for the same bytes and differs when keys are swapped.
-// Of duplicate keys the last value wins, in the place of the first (as a Python dict does).
+// Of duplicate keys the last value wins, in the place of the first (as a Python dict does), unless
+// `JsonLimits::unique_keys` forbids them.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
