@@ -96,11 +96,12 @@ void run(const Config& config) {
   Engine engine(*model, clock, engine_options);
   Metrics metrics;
   RateLimits limits(config.limits);
-  Services services{engine, ledger, tokenizer, chat_template, info, model_id(config.model),
-                    clock,  keys,   *log,      metrics, limits};
+  Services services{engine, ledger, tokenizer, chat_template, info,  model_id(config.model),
+                    clock,  keys,   *log,      metrics,       limits};
   services.virtual_clock = config.virtual_clock;
   services.keep_billing_line = config.keep_billing_line;
   services.settings_before_tools = config.settings_before_tools;
+  services.strict_betas = config.strict_betas;
   services.request_timeout = std::chrono::seconds(config.request_timeout);
 
   const std::unique_ptr<Server> server = std::move(bound);  // ends before what it uses

@@ -1,5 +1,5 @@
 // Messages, system and their content blocks. Source: anthropic-wire sections 4.1 and 5.
-#include "gateway/api/anthropic_body.h"
+#include "gateway/api/anthropic_content.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,6 @@ namespace {
 struct BlockType {
   std::string_view tag;
   std::string_view beta;
-  bool markable = true;  // may carry cache_control
 };
 
 constexpr std::array block_types = {
@@ -21,16 +20,16 @@ constexpr std::array block_types = {
     BlockType{"compaction", "compact-"},
     BlockType{"container_upload", ""},
     BlockType{"document", ""},
-    BlockType{"fallback", "server-side-fallback-", false},
+    BlockType{"fallback", "server-side-fallback-"},
     BlockType{"image", ""},
     BlockType{"mcp_tool_result", "mcp-client-"},
     BlockType{"mcp_tool_use", "mcp-client-"},
-    BlockType{"redacted_thinking", "", false},
+    BlockType{"redacted_thinking", ""},
     BlockType{"search_result", ""},
     BlockType{"server_tool_use", ""},
     BlockType{"text", ""},
     BlockType{"text_editor_code_execution_tool_result", ""},
-    BlockType{"thinking", "", false},
+    BlockType{"thinking", ""},
     BlockType{"tool_addition", "inline-tools-"},
     BlockType{"tool_addition", "mid-conversation-tool-changes-"},
     BlockType{"tool_removal", "inline-tools-"},
@@ -49,49 +48,14 @@ bool known(const BlockType& type, const Reading& reading) {
   return type.beta.empty() || reading.has_beta(type.beta);
 }
 
-const BlockType& find_type(const std::string& tag, const std::string& path, Reading& reading) {
+void require_known(const std::string& tag, const std::string& path, const Reading& reading) {
   std::vector<std::string_view> expected;
   for (const BlockType& type : block_types) {
     if (!known(type, reading)) continue;
-    if (type.tag == tag) return type;
+    if (type.tag == tag) return;
     if (expected.empty() || expected.back() != type.tag) expected.push_back(type.tag);
   }
   reject_tag(path, tag, expected);
-}
-
-void refuse_block(const std::string& path, std::string_view tag, Reading& reading) {
-  reading.refuse(path,
-                 "`" + std::string(tag)
-                     + "` blocks are not supported: the model of this gateway takes text only");
-}
-
-// `citations` on a text block: an empty list or null says nothing, any other is an annotation that
-// a local model cannot read.
-void read_citations(Fields& fields, MessageRole role, Reading& reading) {
-  const JsonValue* value = fields.unless_null("citations");
-  if (value == nullptr) return;
-  const std::string path = fields.at("citations");
-  if (read_list(*value, path).empty()) return;
-  if (reading.context.version_2026_10_21 && role == MessageRole::user) {
-    throw invalid_request(path + ": citations are not permitted on text blocks in user messages");
-  }
-  reading.refuse(path, "citations are not supported yet by this gateway; leave them out");
-}
-
-// Also the blocks of `system`, whose paths carry no type.
-TextBlock read_text(const JsonValue& value, const std::string& path, MessageRole role,
-                    Reading& reading) {
-  Fields fields(value, path);
-  (void)fields.choice("type", {"text"});
-  TextBlock block;
-  block.text = read_string(fields.required("text"), fields.at("text"));
-  read_citations(fields, role, reading);
-  block.cache_control = read_cache_control(fields, reading);
-  fields.reject_others();
-  if (block.cache_control && block.text.empty()) {
-    throw invalid_request(path + ": cache_control cannot be set for empty text blocks");
-  }
-  return block;
 }
 
 void read_caller(Fields& fields, Reading& reading) {
@@ -129,6 +93,38 @@ ToolUseBlock read_tool_use(const JsonValue& value, const std::string& path, Read
   return block;
 }
 
+// The name of a tool that was found by a search of the caller's own.
+ContentBlock read_tool_reference(const JsonValue& value, const std::string& base,
+                                 Reading& reading) {
+  Fields fields(value, base + ".tool_reference");
+  (void)fields.required("type");
+  const std::string& name =
+      read_identifier(fields.required("tool_name"), fields.at("tool_name"), 256);
+  UnknownBlock block{"tool_reference"};
+  block.cache_control = read_cache_control(fields, reading);
+  fields.reject_others();
+  std::string json;
+  JsonWriter(json)
+      .begin_object()
+      .key("type")
+      .string(block.type)
+      .key("tool_name")
+      .string(name)
+      .end_object();
+  block.json = JsonText::trusted(std::move(json));
+  return block;
+}
+
+ContentBlock read_result_item(const JsonValue& value, const std::string& tag,
+                              const std::string& base, Reading& reading) {
+  if (tag == "text") return read_text(value, base + ".text", MessageRole::user, reading);
+  if (tag == "image") return read_image(value, base, reading);
+  if (tag == "document") return read_document(value, base, MessageRole::user, reading);
+  if (tag == "search_result") return read_search_result(value, base, MessageRole::user, reading);
+  if (tag == "tool_reference") return read_tool_reference(value, base, reading);
+  return read_unserved(value, tag, base, reading);
+}
+
 std::vector<ContentBlock> read_result_content(const JsonValue& value, const std::string& path,
                                               Reading& reading) {
   std::vector<ContentBlock> content;
@@ -147,13 +143,7 @@ std::vector<ContentBlock> read_result_content(const JsonValue& value, const std:
     if (std::ranges::find(result_tags, std::string_view(tag)) == result_tags.end()) {
       reject_tag(item, tag, {result_tags.begin(), result_tags.end()});
     }
-    if (tag == "text") {
-      content.emplace_back(read_text(list[i], item + ".text", MessageRole::user, reading));
-      continue;
-    }
-    Fields fields(list[i], head.at(tag));
-    (void)read_cache_control(fields, reading);
-    refuse_block(item, tag, reading);
+    content.push_back(read_result_item(list[i], tag, item, reading));
   }
   return content;
 }
@@ -176,52 +166,62 @@ ToolResultBlock read_tool_result(const JsonValue& value, const std::string& path
   return block;
 }
 
-// A block of a kind that the local model cannot take. Thinking has few fields, so they are checked:
-// a marker on it is a common mistake with an error of its own (E-6).
-void read_foreign(const JsonValue& value, const BlockType& type, const std::string& base,
-                  Reading& reading) {
-  Fields fields(value, base + "." + std::string(type.tag));
-  if (type.tag == "thinking" || type.tag == "redacted_thinking") {
-    (void)fields.required("type");
-    if (type.tag == "thinking") {
-      (void)read_string(fields.required("thinking"), fields.at("thinking"));
-      (void)read_string(fields.required("signature"), fields.at("signature"));
-    } else {
-      (void)read_string(fields.required("data"), fields.at("data"));
-    }
-    fields.reject_others();
-    reading.refuse(base, "`" + std::string(type.tag)
-                             + "` blocks are not supported yet by this gateway; leave them out");
-    return;
+// Thinking has few fields, so they are checked: a marker on it is a common mistake with an error of
+// its own (E-6).
+ContentBlock read_thinking_block(const JsonValue& value, const std::string& tag,
+                                 const std::string& base, Reading& reading) {
+  Fields fields(value, base + "." + tag);
+  (void)fields.required("type");
+  if (tag == "thinking") {
+    (void)read_string(fields.required("thinking"), fields.at("thinking"));
+    (void)read_string(fields.required("signature"), fields.at("signature"));
+  } else {
+    (void)read_string(fields.required("data"), fields.at("data"));
   }
-  if (type.markable) (void)read_cache_control(fields, reading);
-  refuse_block(base, type.tag, reading);
+  fields.reject_others();
+  reading.refuse(base,
+                 "`" + tag + "` blocks are not supported yet by this gateway; leave them out");
+  return UnknownBlock{tag};
+}
+
+// Kinds that only one side of the conversation may send.
+void check_side(const std::string& tag, const std::string& base, MessageRole role,
+                const Reading& reading) {
+  const auto only_in = [&](std::string_view side) {
+    throw invalid_request(base + ": `" + tag + "` blocks can only be in `" + std::string(side)
+                          + "` messages");
+  };
+  if (tag == "tool_use" && role != MessageRole::assistant) only_in("assistant");
+  if (role == MessageRole::user) return;
+  if (tag == "tool_result" || tag == "image" || tag == "search_result") only_in("user");
+  if (tag == "document" && reading.context.version_2026_10_21) only_in("user");  // W-4
+}
+
+ContentBlock read_content(const JsonValue& value, const std::string& tag, const std::string& base,
+                          MessageRole role, Reading& reading) {
+  const std::string path = base + "." + tag;
+  if (tag == "text") return read_text(value, path, role, reading);
+  if (tag == "tool_use") return read_tool_use(value, path, reading);
+  if (tag == "tool_result") return read_tool_result(value, path, reading);
+  if (tag == "document") return read_document(value, base, role, reading);
+  if (tag == "search_result") return read_search_result(value, base, role, reading);
+  if (tag == "image") return read_image(value, base, reading);
+  if (tag == "thinking" || tag == "redacted_thinking") {
+    return read_thinking_block(value, tag, base, reading);
+  }
+  return read_unserved(value, tag, base, reading);
 }
 
 void read_block(const JsonValue& value, const std::string& base, MessageParam& message,
                 Reading& reading) {
   Fields head(value, base);
   const std::string& tag = read_string(head.required("type"), head.at("type"));
-  const BlockType& type = find_type(tag, base, reading);
+  require_known(tag, base, reading);
   if (message.role == MessageRole::system && tag != "text") {
     throw invalid_request(base + ": `" + tag + "` blocks cannot be in `system` messages");
   }
-  const std::string path = base + "." + tag;
-  if (tag == "text") {
-    message.content.emplace_back(read_text(value, path, message.role, reading));
-  } else if (tag == "tool_use") {
-    message.content.emplace_back(read_tool_use(value, path, reading));
-    if (message.role != MessageRole::assistant) {
-      throw invalid_request(base + ": `tool_use` blocks can only be in `assistant` messages");
-    }
-  } else if (tag == "tool_result") {
-    message.content.emplace_back(read_tool_result(value, path, reading));
-    if (message.role != MessageRole::user) {
-      throw invalid_request(base + ": `tool_result` blocks can only be in `user` messages");
-    }
-  } else {
-    read_foreign(value, type, base, reading);
-  }
+  message.content.push_back(read_content(value, tag, base, message.role, reading));
+  check_side(tag, base, message.role, reading);
 }
 
 MessageParam read_message(const JsonValue& value, const std::string& path, Reading& reading) {

@@ -22,7 +22,6 @@ constexpr std::array beta_fields = {
     BetaField{"fallbacks", "server-side-fallback-", false},
     BetaField{"fallback_credit_token", "fallback-credit-", false},
     BetaField{"billing_policy", "user-profiles-billing-", false},
-    BetaField{"output_format", "structured-outputs-", true},
 };
 
 void read_beta_fields(Fields& body, Endpoint endpoint, Reading& reading) {
@@ -105,6 +104,14 @@ Thinking read_thinking(const JsonValue& value, Reading& reading) {
   return thinking;
 }
 
+JsonText read_format(const JsonValue& value, const std::string& path) {
+  Fields fields(value, path);
+  (void)fields.choice("type", {"json_schema"});
+  (void)read_object(fields.required("schema"), fields.at("schema"));
+  fields.reject_others();
+  return value;
+}
+
 void read_output_config(const JsonValue& value, MessageRequest& request, Reading& reading) {
   Fields fields(value, "output_config");
   if (fields.unless_null("effort") != nullptr) {
@@ -112,16 +119,24 @@ void read_output_config(const JsonValue& value, MessageRequest& request, Reading
         static_cast<Effort>(fields.choice("effort", {"low", "medium", "high", "xhigh", "max"}));
   }
   if (const JsonValue* format = fields.unless_null("format")) {
-    Fields inner(*format, fields.at("format"));
-    (void)inner.choice("type", {"json_schema"});
-    (void)read_object(inner.required("schema"), inner.at("schema"));
-    inner.reject_others();
-    request.output_format = *format;
+    request.output_format = read_format(*format, fields.at("format"));
   }
   if (reading.has_beta("task-budgets-") && fields.unless_null("task_budget") != nullptr) {
     reading.refuse("output_config.task_budget", "not supported yet by this gateway");
   }
   fields.reject_others();
+}
+
+// The name that output_config.format had before it was one.
+void read_output_format(Fields& body, MessageRequest& request, const Reading& reading) {
+  if (!reading.has_beta("structured-outputs-")) return;
+  const JsonValue* value = body.unless_null("output_format");
+  if (value == nullptr) return;
+  if (request.output_format) {
+    throw invalid_request(
+        "output_format: cannot be given together with output_config.format, which replaces it");
+  }
+  request.output_format = read_format(*value, "output_format");
 }
 
 void read_metadata(const JsonValue& value) {
@@ -180,10 +195,11 @@ void read_generation_fields(Fields& body, MessageRequest& request, Reading& read
   if (!reading.context.version_2026_10_21) read_sampling(body, request);
   if (const JsonValue* value = body.optional("metadata")) read_metadata(*value);
   if (body.optional("service_tier") != nullptr) {
-    (void)body.choice("service_tier", {"auto", "standard_only"});
+    const bool automatic = body.choice("service_tier", {"auto", "standard_only"}) == 0;
+    request.service_tier = automatic ? "auto" : "standard_only";
   }
   if (const JsonValue* value = body.unless_null("inference_geo")) {
-    (void)read_string(*value, "inference_geo");
+    request.inference_geo = read_string(*value, "inference_geo");
   }
   if (const JsonValue* value = body.unless_null("diagnostics")) {
     Fields fields(*value, "diagnostics");
@@ -250,8 +266,9 @@ MessageRequest read_body(const JsonValue& document, Endpoint endpoint, Reading& 
   if (const JsonValue* config = body.optional("output_config")) {
     read_output_config(*config, request, reading);
   }
-  if (body.unless_null("speed") != nullptr && body.choice("speed", {"standard", "fast"}) == 1) {
-    reading.refuse("speed", "\"fast\" is not supported by this gateway; use \"standard\"");
+  read_output_format(body, request, reading);
+  if (body.unless_null("speed") != nullptr) {
+    request.speed = body.choice("speed", {"standard", "fast"}) == 0 ? "standard" : "fast";
   }
   request.cache_control = read_cache_control(body, reading);
   read_beta_fields(body, endpoint, reading);

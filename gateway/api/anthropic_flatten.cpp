@@ -1,13 +1,16 @@
 #include "gateway/api/anthropic_flatten.h"
 
+#include "gateway/api/anthropic_block_text.h"
 #include "gateway/api/signature.h"
 #include "incipit/json.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 
 namespace incipit::gateway {
 namespace {
@@ -26,20 +29,16 @@ int strip_billing_lines(std::string& text) {
   return lines;
 }
 
-Item text_item(Section section, Role role, std::string text) {
-  Item item;
-  item.section = section;
-  item.role = role;
-  item.kind = ItemKind::text;
-  item.text = std::move(text);
-  JsonWriter(item.key_bytes)
-      .begin_object()
-      .key(role == Role::user        ? "user"
-           : role == Role::assistant ? "assistant"
-                                     : "system")
-      .string(item.text)
-      .end_object();
-  return item;
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::user:
+      return "user";
+    case Role::assistant:
+      return "assistant";
+    case Role::system:
+      break;
+  }
+  return "system";
 }
 
 Item tool_item(const Tool& tool) {
@@ -49,22 +48,9 @@ Item tool_item(const Tool& tool) {
   item.kind = ItemKind::tool;
   item.name = tool.name;
   item.schema = tool.input_schema.text();
-  item.text = tool.description.value_or("");
+  item.text = describe(tool);
   JsonWriter key(item.key_bytes);
-  key.begin_object().key("tool").string(tool.name).key("description");
-  if (tool.description) {
-    key.string(*tool.description);
-  } else {
-    key.null();
-  }
-  key.key("input_schema").raw(item.schema).key("input_examples").begin_array();
-  for (const JsonText& example : tool.input_examples) {
-    const std::string& json = example.text();
-    key.raw(json);
-    // Templates have no place for examples of their own.
-    item.text += (item.text.empty() ? "Example input: " : "\nExample input: ") + json;
-  }
-  key.end_array().end_object();
+  write_tool_key(tool, key);
   return item;
 }
 
@@ -84,25 +70,6 @@ Item call_item(const ToolUseBlock& call) {
       .key("input")
       .raw(item.text)
       .end_object();
-  return item;
-}
-
-Item result_item(const ToolResultBlock& result) {
-  Item item;
-  item.role = Role::user;
-  item.kind = ItemKind::tool_result;
-  item.id = result.tool_use_id;
-  item.is_error = result.is_error;
-  JsonWriter key(item.key_bytes);
-  key.begin_object().key("tool_result").string(result.tool_use_id).key("is_error");
-  key.boolean(result.is_error).key("content").begin_array();
-  for (const ContentBlock& block : result.content) {
-    const std::string& text = block.get_if<TextBlock>()->text;
-    key.string(text);
-    if (&block != &result.content.front()) item.text += '\n';
-    item.text += text;
-  }
-  key.end_array().end_object();
   return item;
 }
 
@@ -129,7 +96,8 @@ Role role_of(MessageRole role) {
 
 class Flattener {
  public:
-  explicit Flattener(bool keep_billing_line) : keep_billing_line_(keep_billing_line) {}
+  Flattener(const MessageRequest& request, bool keep_billing_line, FileTexts& files)
+      : texts_(request.tools, files), keep_billing_line_(keep_billing_line) {}
 
   void add_tools(const std::vector<Tool>& tools) {
     for (std::size_t i = 0; i < tools.size(); ++i) {
@@ -141,16 +109,19 @@ class Flattener {
 
   void add_system(const std::vector<TextBlock>& system) {
     for (std::size_t i = 0; i < system.size(); ++i) {
-      std::string text = system[i].text;
-      const int lines = strip_billing_lines(text);
-      if (!text.empty()) content_.add(text);
+      TextBlock block = system[i];
+      const int lines = strip_billing_lines(block.text);
+      if (!block.text.empty()) content_.add(block.text);
       if (keep_billing_line_) {
-        text = system[i].text;
+        block.text = system[i].text;
       } else {
         result_.dropped_billing_lines += lines;
       }
-      const bool gone = text.empty();
-      if (!gone) append(text_item(Section::system, Role::system, std::move(text)), {});
+      if (!block.text.empty()) {
+        Item item = content_item(std::move(block), Role::system, "");
+        item.section = Section::system;
+        append(std::move(item), {});
+      }
       mark(system[i].cache_control, "system." + std::to_string(i));
     }
   }
@@ -164,27 +135,55 @@ class Flattener {
       }
       const auto& content = messages[i].content;
       for (std::size_t j = 0; j < content.size(); ++j) {
-        Item item = item_of(content[j], role_of(messages[i].role));
+        const std::string path = "messages." + std::to_string(i) + ".content." + std::to_string(j);
+        Item item = item_of(content[j], role_of(messages[i].role), path);
         item.turn = turn;
         push(std::move(item), origin_of(messages[i], i, j));
-        add_markers(content[j], i, j);
+        add_markers(content[j], path);
       }
     }
   }
 
   Flattened take() {
     result_.content_key = content_.key();
+    result_.offered = texts_.offered();
     return std::move(result_);
   }
 
  private:
-  static Item item_of(const ContentBlock& block, Role role) {
-    if (const auto* text = block.get_if<TextBlock>()) {
-      return text_item(Section::messages, role, text->text);
-    }
+  Item item_of(const ContentBlock& block, Role role, const std::string& path) {
     if (const auto* call = block.get_if<ToolUseBlock>()) return call_item(*call);
     if (const auto* thought = block.get_if<ThinkingBlock>()) return thinking_item(*thought);
-    return result_item(*block.get_if<ToolResultBlock>());
+    if (const auto* result = block.get_if<ToolResultBlock>()) return result_item(*result, path);
+    return content_item(block, role, path);
+  }
+
+  Item content_item(const ContentBlock& block, Role role, const std::string& path) {
+    Item item;
+    item.role = role;
+    item.kind = ItemKind::text;
+    JsonWriter key(item.key_bytes);
+    key.begin_object().key(name_of(role));
+    texts_.add(block, path, item.text, key);
+    key.end_object();
+    return item;
+  }
+
+  Item result_item(const ToolResultBlock& result, const std::string& path) {
+    Item item;
+    item.role = Role::user;
+    item.kind = ItemKind::tool_result;
+    item.id = result.tool_use_id;
+    item.is_error = result.is_error;
+    JsonWriter key(item.key_bytes);
+    key.begin_object().key("tool_result").string(result.tool_use_id).key("is_error");
+    key.boolean(result.is_error).key("content").begin_array();
+    for (std::size_t i = 0; i < result.content.size(); ++i) {
+      if (i > 0) item.text += '\n';
+      texts_.add(result.content[i], path + ".content." + std::to_string(i), item.text, key);
+    }
+    key.end_array().end_object();
+    return item;
   }
 
   Origin origin_of(const MessageParam& message, std::size_t index, std::size_t place) {
@@ -209,18 +208,28 @@ class Flattener {
     result_.origins.push_back(origin);
   }
 
-  void add_markers(const ContentBlock& block, std::size_t message, std::size_t place) {
-    const auto path = [&] {
-      return "messages." + std::to_string(message) + ".content." + std::to_string(place);
-    };
-    if (const auto* outer = block.get_if<ToolResultBlock>()) {
-      for (std::size_t i = 0; i < outer->content.size(); ++i) {
-        if (const auto inner = outer->content[i].cache_control()) {
-          mark(inner, path() + ".content." + std::to_string(i));
+  // Markers on parts of a block come before its own: all act at its end (C-12).
+  void add_markers(const ContentBlock& block, const std::string& path) {
+    const auto add_parts = [&](const auto& parts, std::string_view place) {
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::string part = path + std::string(place) + std::to_string(i);
+        if constexpr (std::is_same_v<decltype(parts[i]), const TextBlock&>) {
+          mark(parts[i].cache_control, part);
+        } else {
+          add_markers(parts[i], part);
         }
       }
+    };
+    if (const auto* result = block.get_if<ToolResultBlock>()) {
+      add_parts(result->content, ".content.");
+    } else if (const auto* found = block.get_if<SearchResultBlock>()) {
+      add_parts(found->content, ".content.");
+    } else if (const auto* document = block.get_if<DocumentBlock>()) {
+      if (const auto* parts = std::get_if<ContentSource>(&document->source)) {
+        add_parts(parts->content, ".source.content.");
+      }
     }
-    if (const auto marker = block.cache_control()) mark(marker, path());
+    mark(block.cache_control(), path);
   }
 
   void mark(const std::optional<CacheControl>& control, std::string path) {
@@ -230,6 +239,7 @@ class Flattener {
     result_.markers.push_back({last, std::move(path), control->ttl});
   }
 
+  BlockTexts texts_;
   bool keep_billing_line_;
   Flattened result_;
   PrefixHasher content_;
@@ -266,8 +276,8 @@ std::string thinking_of(const MessageRequest& request, const ModelTraits& traits
 
 }  // namespace
 
-Flattened flatten(const MessageRequest& request, bool keep_billing_line) {
-  Flattener flattener(keep_billing_line);
+Flattened flatten(const MessageRequest& request, bool keep_billing_line, FileTexts& files) {
+  Flattener flattener(request, keep_billing_line, files);
   flattener.add_tools(request.tools);
   flattener.add_system(request.system);
   flattener.add_messages(request.messages);
@@ -324,7 +334,8 @@ void describe_settings(const MessageRequest& request, const std::string& model,
   } else {
     before_system.null();
   }
-  before_system.end_object();
+  before_system.key("citations").boolean(wants_citations(request));
+  before_system.key("speed").string(request.speed.value_or("standard")).end_object();
   const ToolChoice choice = request.tool_choice.value_or(ToolChoice{});
   JsonWriter(conversation.key_before_messages)
       .begin_object()

@@ -2,6 +2,7 @@
 // that identify it (C-2..C-4, C-7, C-8).
 #pragma once
 
+#include "gateway/api/anthropic_file_text.h"
 #include "gateway/api/anthropic_traits.h"
 #include "gateway/cache/prefix_key.h"
 #include "gateway/prompt/conversation.h"
@@ -33,13 +34,14 @@ struct Flattened {
   std::vector<Item> items;      // without markers yet
   std::vector<Origin> origins;  // of each item
   std::vector<Marker> markers;  // in prompt order
+  std::vector<bool> offered;    // by place in `tools`: what the model has been told of
   int dropped_billing_lines = 0;
   // Of all items but thoughts, and without billing lines, which change with every request.
   PrefixKey content_key;
 };
 
-// Tools with defer_loading are left out (C-73). Markers inside a tool_result belong to its end
-// (C-12).
+// Tools with defer_loading are left out until a tool_reference names them (C-73). Markers on parts
+// of a block belong to its end (C-12).
 //
 // Claude Code opens its system text with a line that changes with every request; it is dropped
 // unless `keep_billing_line`. A block that held nothing else disappears, and a marker on it moves
@@ -48,7 +50,8 @@ struct Flattened {
 //
 // Thoughts must have been checked (`check_thoughts`). One may have been signed anywhere within the
 // assistant's turn that it is in, since a reply with several thoughts is signed as it begins.
-[[nodiscard]] Flattened flatten(const MessageRequest& request, bool keep_billing_line);
+[[nodiscard]] Flattened flatten(const MessageRequest& request, bool keep_billing_line,
+                                FileTexts& files);
 
 // Takes out the items with `is_gone`, as if they had never been there: turns that meet become one.
 void remove_items(Flattened& prompt, const std::vector<bool>& is_gone);

@@ -47,9 +47,10 @@ void write_output_details(JsonWriter& json) {
   json.key("thinking_tokens").integer(0).end_object();
 }
 
-void write_service(JsonWriter& json, std::string_view tier) {
-  json.key("service_tier").string(tier);
-  json.key("inference_geo").string("global");
+void write_service(JsonWriter& json, const ReplyFacts& facts) {
+  json.key("service_tier").string(facts.service_tier);
+  json.key("inference_geo").string(facts.inference_geo);
+  if (!facts.speed.empty()) json.key("speed").string(facts.speed);
 }
 
 void write_head(JsonWriter& json, const ReplyFacts& facts) {
@@ -124,7 +125,7 @@ std::string AnthropicReply::begin(int output_tokens) const {
   write_input_counters(json, facts_.usage);
   write_creation_split(json, facts_.usage);
   json.key("output_tokens").integer(output_tokens);
-  write_service(json, facts_.service_tier);
+  write_service(json, facts_);
   json.end_object().key("diagnostics").raw(facts_.diagnostics);
   write_if_set(json, "input_transformations", facts_.input_transformations);
   json.end_object().end_object();
@@ -241,7 +242,7 @@ std::string AnthropicReply::body(const StopState& stop, std::int64_t output_toke
   write_creation_split(json, facts_.usage);
   json.key("output_tokens").integer(output_tokens);
   write_output_details(json);
-  write_service(json, facts_.service_tier);
+  write_service(json, facts_);
   json.end_object().key("diagnostics").raw(facts_.diagnostics);
   write_if_set(json, "context_management", facts_.context_management);
   write_if_set(json, "input_transformations", facts_.input_transformations);

@@ -25,6 +25,8 @@ struct ReplyFacts {
   std::string message_id;
   Usage usage;  // final but for output_tokens
   std::string_view service_tier = "standard";
+  std::string inference_geo = "global";
+  std::string speed = {};            // said only to those who asked for one
   std::string diagnostics = "null";  // JSON
   // JSON; empty where the answer has no such member.
   std::string context_management = {};

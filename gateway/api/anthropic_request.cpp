@@ -16,7 +16,7 @@ namespace {
 
 JsonValue parse_body(std::string_view body) {
   try {
-    return JsonValue::parse(body);
+    return JsonValue::parse(body, {.unique_keys = true});
   } catch (const ParseError& error) {
     throw invalid_request("The request body is not valid JSON: " + std::string(error.what())
                           + ": line " + std::to_string(error.line) + " column "
@@ -42,21 +42,27 @@ Sampling sampling_of(const MessageRequest& request) {
   return sampling;
 }
 
-void fill_reply_settings(const MessageRequest& request, Conversation& conversation) {
+void fill_reply_settings(const MessageRequest& request, const std::vector<bool>& offered,
+                         Conversation& conversation) {
   conversation.continues_assistant = conversation.items.back().section == Section::messages
                                      && conversation.items.back().role == Role::assistant;
   const ToolChoice choice = request.tool_choice.value_or(ToolChoice{});
   if (choice.type != ToolChoice::Type::none) {
     for (std::size_t i = 0; i < request.tools.size(); ++i) {
       const Tool& tool = request.tools[i];
+      if (!offered[i]) continue;
       if (choice.type == ToolChoice::Type::tool && tool.name != choice.name) continue;
-      conversation.callable.push_back({tool.name, tool.input_schema.text(),
-                                       tool.strict.value_or(false),
-                                       "tools." + std::to_string(i) + ".custom.input_schema"});
+      const std::string path = "tools." + std::to_string(i) + ".";
+      conversation.callable.push_back(
+          {tool.name, tool.input_schema.text(), tool.strict.value_or(false),
+           path + (tool.type.empty() ? "custom.input_schema" : tool.type)});
     }
   }
   conversation.must_call =
       choice.type == ToolChoice::Type::any || choice.type == ToolChoice::Type::tool;
+  if (request.output_format) {
+    conversation.output_schema = request.output_format->value().find("schema")->minified();
+  }
   conversation.parallel_tool_calls = !choice.disable_parallel_tool_use;
   conversation.max_tokens =
       static_cast<int>(std::min<std::int64_t>(request.max_tokens, std::numeric_limits<int>::max()));
@@ -69,7 +75,6 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   MessageRequest request = read_body(parse_body(body), endpoint, reading);
   const auto model = resolve_model(request.model, context.local_model);
   if (!model) throw ApiError(404, "not_found_error", "model: " + shown(request.model));
-  if (reading.refusal) throw *reading.refusal;
 
   const ModelTraits traits = model_traits(*model);
   check_thinking(request, traits);
@@ -77,8 +82,12 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   if (endpoint == Endpoint::messages) check_max_tokens(request, *model);
   check_sampling(request, traits);
   check_messages(request, traits);
-  Flattened prompt = flatten(request, context.keep_billing_line);
+  check_output_format(request);
+  FileTexts files(reading);
+  Flattened prompt = flatten(request, context.keep_billing_line, files);
   place_markers(prompt, request.cache_control);
+  check_offered(request, prompt.offered);
+  if (reading.refusal) throw *reading.refusal;
   check_local_limits(request, context);
 
   MessagesRequest result;
@@ -88,7 +97,7 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   result.content_key = prompt.content_key;
   describe_settings(request, *model, traits, context.settings_before_tools, result.conversation);
   result.conversation.items = std::move(prompt.items);
-  fill_reply_settings(request, result.conversation);
+  fill_reply_settings(request, prompt.offered, result.conversation);
   result.values = std::move(request);
   return result;
 }

@@ -14,6 +14,12 @@
 
 namespace incipit::gateway {
 
+// An uploaded file.
+struct FoundFile {
+  std::string mime_type;
+  std::string bytes;
+};
+
 // What of the HTTP head and the server matters to the meaning of a body.
 struct RequestContext {
   bool version_2026_10_21 = false;  // anthropic-version (W-3, W-4)
@@ -25,6 +31,9 @@ struct RequestContext {
   bool settings_before_tools = false;
   // The prompt tokens of a conversation: what context_management's triggers are measured in.
   std::function<int(const Conversation&)> count_tokens;
+  // The file of an id; none: there is no such file for this caller, or no function, no files at
+  // all.
+  std::function<std::optional<FoundFile>(std::string_view id)> find_file = {};
 };
 
 struct MessagesRequest {

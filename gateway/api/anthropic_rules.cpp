@@ -1,5 +1,6 @@
 #include "gateway/api/anthropic_rules.h"
 
+#include "gateway/api/anthropic_block_text.h"
 #include "gateway/api/anthropic_fields.h"
 #include "gateway/api/error.h"
 
@@ -48,6 +49,25 @@ std::string_view name_of(Thinking::Type type) {
         "behavior.";
   }
   throw invalid_request(message);
+}
+
+void check_tool_counts(const std::vector<Tool>& tools) {
+  constexpr std::ptrdiff_t most_deferred = 10'000;  // C-74
+  constexpr std::ptrdiff_t most_strict = 20;        // section 7.3
+  const auto deferred = std::ranges::count_if(tools, &Tool::defer_loading);
+  if (deferred > most_deferred) {
+    ApiError error = invalid_request("tools: at most " + std::to_string(most_deferred)
+                                     + " tools may have defer_loading=true. Found "
+                                     + std::to_string(deferred) + ".");
+    error.error_code = "available_tools_limit_exceeded";
+    throw error;
+  }
+  const auto strict =
+      std::ranges::count_if(tools, [](const Tool& tool) { return tool.strict.value_or(false); });
+  if (strict > most_strict) {
+    throw invalid_request("tools: at most " + std::to_string(most_strict)
+                          + " tools may have strict=true. Found " + std::to_string(strict) + ".");
+  }
 }
 
 void check_forced_tool(const MessageRequest& request, const ModelTraits& traits) {
@@ -105,6 +125,28 @@ void check_sampling(const MessageRequest& request, const ModelTraits& traits) {
   if (request.top_k && *request.top_k != 0) refuse("top_k");
 }
 
+void check_output_format(const MessageRequest& request) {
+  if (!request.output_format) return;
+  const auto conflict = [](std::string_view with) {
+    throw invalid_request("output_config.format: structured output cannot be combined with "
+                          + std::string(with));
+  };
+  if (wants_citations(request)) {
+    conflict("citations; leave `citations` out of documents and search results");
+  }
+  if (request.messages.back().role == MessageRole::assistant) {
+    conflict("prefill; end the conversation with a user message");
+  }
+}
+
+void check_offered(const MessageRequest& request, const std::vector<bool>& offered) {
+  if (!request.tool_choice || request.tool_choice->type != ToolChoice::Type::tool) return;
+  const auto tool = std::ranges::find(request.tools, request.tool_choice->name, &Tool::name);
+  if (offered[static_cast<std::size_t>(tool - request.tools.begin())]) return;
+  throw invalid_request("tool_choice.tool.name: tool '" + tool->name
+                        + "' has defer_loading=true and no `tool_reference` has named it yet");
+}
+
 void check_tools(const MessageRequest& request, const ModelTraits& traits) {
   std::unordered_set<std::string_view> names;
   for (const Tool& tool : request.tools) {
@@ -121,6 +163,7 @@ void check_tools(const MessageRequest& request, const ModelTraits& traits) {
     throw invalid_request(
         "At least one tool must have defer_loading=false. All tools cannot be deferred.");
   }
+  check_tool_counts(request.tools);
   if (forces_tool(request)) check_forced_tool(request, traits);
 }
 
@@ -151,15 +194,6 @@ void check_local_limits(const MessageRequest& request, const RequestContext& con
                           + "\" is not supported yet by this gateway; leave thinking out or "
                             "use \"disabled\" where the model allows it");
   }
-  if (forces_tool(request)) {
-    throw invalid_request(
-        "tool_choice: forced tool use (\"any\", \"tool\") is not supported yet by this gateway; "
-        "use \"auto\" or \"none\"");
-  }
-  if (request.output_format) {
-    throw invalid_request(
-        "output_config.format: structured output is not supported yet by this gateway");
-  }
   if (context.local_tools) return;
   const std::string why =
       ": the loaded model '" + context.local_model
@@ -169,7 +203,7 @@ void check_local_limits(const MessageRequest& request, const RequestContext& con
   for (std::size_t i = 0; i < request.messages.size(); ++i) {
     const auto& content = request.messages[i].content;
     const auto block = std::ranges::find_if(content, [](const ContentBlock& candidate) {
-      return !candidate.is<TextBlock>();
+      return candidate.is<ToolUseBlock>() || candidate.is<ToolResultBlock>();
     });
     if (block != content.end()) {
       throw invalid_request("messages." + std::to_string(i) + ".content."

@@ -7,6 +7,8 @@
 #include "gateway/api/anthropic_traits.h"
 #include "incipit/anthropic.h"
 
+#include <vector>
+
 namespace incipit::gateway {
 
 // Roles in order, content not empty, prefill, and each tool_use answered (4.1, 4.2).
@@ -17,8 +19,14 @@ void check_max_tokens(const MessageRequest& request, const std::string& model);
 
 void check_sampling(const MessageRequest& request, const ModelTraits& traits);
 
-// Names, deferral, and tool_choice against tools, model and thinking.
+// Names, numbers, deferral, and tool_choice against tools, model and thinking.
 void check_tools(const MessageRequest& request, const ModelTraits& traits);
+
+// What a schema for the reply cannot be combined with (7.3).
+void check_output_format(const MessageRequest& request);
+
+// A tool that must be called is one that the model has been told of; `offered` by place in `tools`.
+void check_offered(const MessageRequest& request, const std::vector<bool>& offered);
 
 // Thinking and effort against the model; then that this gateway does not think.
 void check_thinking(const MessageRequest& request, const ModelTraits& traits);

@@ -39,6 +39,11 @@ bool is_blank(std::string_view text) {
   throw invalid_request("messages." + std::to_string(message) + ": " + why);
 }
 
+bool ends_in_server_result(const MessageParam& message) {
+  return message.role == MessageRole::assistant && !message.content.empty()
+         && message.content.back().type().ends_with("_tool_result");
+}
+
 void check_roles(const Messages& messages, const std::vector<Turn>& turns,
                  const ModelTraits& traits) {
   for (std::size_t t = 0; t < turns.size(); ++t) {
@@ -50,7 +55,8 @@ void check_roles(const Messages& messages, const std::vector<Turn>& turns,
                               "instructions from the top-level `system` parameter only.");
     }
     if (t == 0) reject(at, "a \"system\" message cannot be the first message");
-    if (messages[turns[t - 1].begin].role != MessageRole::user) {
+    const MessageParam& before = messages[at - 1];
+    if (before.role != MessageRole::user && !ends_in_server_result(before)) {
       reject(at, "a \"system\" message must follow a \"user\" message");
     }
     if (t + 1 < turns.size() && messages[turns[t + 1].begin].role != MessageRole::assistant) {
@@ -59,7 +65,9 @@ void check_roles(const Messages& messages, const std::vector<Turn>& turns,
              "\"assistant\" message");
     }
   }
-  if (messages.front().role != MessageRole::user) {
+  const bool is_summary =
+      !messages.front().content.empty() && messages.front().content.front().type() == "compaction";
+  if (messages.front().role != MessageRole::user && !is_summary) {
     throw invalid_request("messages: first message must use the \"user\" role");
   }
 }

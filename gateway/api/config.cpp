@@ -95,6 +95,8 @@ constexpr std::array options{
            [](Config& c, const std::string& v) { c.keep_billing_line = truth(v); }},
     Option{"settings-before-tools", true,
            [](Config& c, const std::string& v) { c.settings_before_tools = truth(v); }},
+    Option{"strict-betas", true,
+           [](Config& c, const std::string& v) { c.strict_betas = truth(v); }},
 };
 
 const Option* find_option(std::string_view name) {
@@ -250,6 +252,7 @@ std::string_view help_text() {
   --virtual-clock      POST /incipit/clock {"advance_seconds": n} moves the time
   --keep-billing-line  leave x-anthropic-billing-header texts in the prompt
   --settings-before-tools  other thinking or effort: nothing cached is read
+  --strict-betas       refuse anthropic-beta values that are not known
   --config FILE        TOML with the same names; flags win
 Endpoints: /v1/messages, /v1/messages/count_tokens, /v1/models, /metrics,
 /incipit/entries, /health. Stop with Ctrl-C: running requests end first.

@@ -31,6 +31,7 @@ struct Config {
   bool virtual_clock = false;
   bool keep_billing_line = false;
   bool settings_before_tools = false;
+  bool strict_betas = false;
 };
 
 // Arguments behind the program's name. Flags win over the file that `--config` names. Empty when

@@ -1,5 +1,6 @@
 #include "gateway/api/generate.h"
 
+#include "gateway/api/anthropic_betas.h"
 #include "gateway/api/anthropic_reply.h"
 #include "gateway/prompt/encode.h"
 #include "gateway/prompt/reply_parser.h"
@@ -162,18 +163,7 @@ RequestContext request_context(const HttpRequest& request, const Services& servi
   RequestContext context;
   const std::string* version = request.header("anthropic-version");
   context.version_2026_10_21 = version != nullptr && *version != "2023-06-01";  // W-6
-  for (const auto& [name, value] : request.headers) {
-    if (name != "anthropic-beta") continue;
-    for (std::size_t begin = 0; begin <= value.size();) {
-      const std::size_t end = std::min(value.find(',', begin), value.size());
-      const std::size_t first = value.find_first_not_of(" \t", begin);
-      if (first < end) {
-        const std::size_t last = value.find_last_not_of(" \t", end - 1);
-        context.betas.push_back(value.substr(first, last + 1 - first));
-      }
-      begin = end + 1;
-    }
-  }
+  context.betas = betas_of(request);
   context.local_model = services.local_model;
   context.local_tools = services.chat_template.supports_tools();
   context.keep_billing_line = services.keep_billing_line;
@@ -229,6 +219,8 @@ class Run {
             .message_id = make_id("msg_01"),
             .usage = record_.usage,
             .service_tier = service_tier,
+            .inference_geo = parsed_.values.inference_geo.value_or("global"),
+            .speed = parsed_.values.speed.value_or(""),
             .context_management = parsed_.context_management,
             .input_transformations = parsed_.input_transformations};
   }

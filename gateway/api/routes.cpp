@@ -1,5 +1,7 @@
 #include "gateway/api/routes.h"
 
+#include "gateway/api/anthropic_betas.h"
+#include "gateway/api/anthropic_fields.h"
 #include "gateway/api/anthropic_reply.h"
 #include "gateway/api/generate.h"
 #include "gateway/api/listing.h"
@@ -11,6 +13,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace incipit::gateway {
@@ -91,10 +94,29 @@ const Route* find_route(const HttpRequest& request, bool virtual_clock) {
   return nullptr;
 }
 
-// What every request below /v1 must bring besides its key.
-void check_head(const HttpRequest& request) {
-  if (is_below(request.path, "/v1") && request.header("anthropic-version") == nullptr) {
+// Any date counts as a version (W-6).
+bool is_date(std::string_view text) {
+  constexpr std::string_view shape = "0000-00-00";
+  return std::equal(text.begin(), text.end(), shape.begin(), shape.end(), [](char c, char model) {
+    return model == '-' ? c == '-' : c >= '0' && c <= '9';
+  });
+}
+
+void check_version(const HttpRequest& request) {
+  const std::string* version = request.header("anthropic-version");
+  if (version == nullptr || version->empty()) {
     throw invalid_request("anthropic-version: header is required");  // W-2
+  }
+  if (is_date(*version)) return;
+  throw invalid_request(fmt::format(
+      "anthropic-version: '{}' is not a version; send 2023-06-01 or 2026-10-21", shown(*version)));
+}
+
+// What every request below /v1 must bring besides its key.
+void check_head(const HttpRequest& request, bool strict_betas) {
+  if (is_below(request.path, "/v1")) {
+    check_version(request);
+    if (strict_betas) check_betas(betas_of(request));
   }
   if (const std::string* encoding = request.header("content-encoding");
       encoding != nullptr && *encoding != "identity") {
@@ -128,7 +150,7 @@ asio::awaitable<void> dispatch(const HttpRequest& request, Reply& reply, Service
   Scope scope;
   if (route->needs_key) scope = services.keys.scope_of(request);
   record.key_scope = fmt::format("{}/{}", scope.organization, scope.workspace);
-  check_head(request);
+  check_head(request, services.strict_betas);
   if (route->listing == nullptr) {
     co_await generate(request, reply, services, scope, record);
     co_return;

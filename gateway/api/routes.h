@@ -36,6 +36,7 @@ struct Services {
   bool virtual_clock = false;  // POST /incipit/clock exists
   bool keep_billing_line = false;
   bool settings_before_tools = false;
+  bool strict_betas = false;  // an unknown anthropic-beta value is an error
   std::chrono::milliseconds request_timeout{3'600'000};  // arrival to the end of the answer
 };
 

@@ -215,6 +215,144 @@ TEST_CASE("deferred tools are no blocks and leave the other paths alone") {
   CHECK(markers(request({deferred, tool("a", mark)}, {}, {text()})) == "5.");
 }
 
+// Section 2 as a table. A place is allowed when four markers are taken and the fifth is counted;
+// whether the gateway can serve the block is another matter.
+struct Place {
+  std::string name;
+  std::string block;  // with MARK where the marker goes
+  std::string beta;
+  std::string refusal;  // empty: allowed
+};
+
+const std::string call = R"({"type":"tool_use","id":"t","name":"f","input":{}})";
+
+// `block` in a conversation where it may stand, `before` it four marked system texts.
+std::string around(const Place& place, bool user) {
+  const std::string four = text(mark) + "," + text(mark) + "," + text(mark) + "," + text(mark);
+  std::string block = place.block;
+  const std::size_t at = block.find("MARK");
+  block.replace(at, 4, mark);
+  std::string list = R"([{"role":"user","content":"q"},{"role":"assistant","content":[)";
+  if (user) {
+    list += call + R"(]},{"role":"user","content":[)" + block + "]}]";
+  } else {
+    list += block + R"(]},{"role":"user","content":"r"}])";
+  }
+  return body_of(sonnet, list, "\"system\":[" + four + "]");
+}
+
+TEST_CASE("where a marker may stand in messages") {
+  const std::string document = R"({"type":"document","source":)";
+  const std::string result = R"({"type":"tool_result","tool_use_id":"t","content":[)";
+  const std::string url = R"({"type":"url","url":"u"})";
+  const std::string plain = R"({"type":"text","media_type":"text/plain","data":"d"})";
+  const std::string rest_of_result = R"({"type":"tool_result","tool_use_id":"t"},)";
+  const std::vector<Place> of_user = {
+      {"text", rest_of_result + R"({"type":"text","text":"x",MARK})", "", ""},
+      {"image", rest_of_result + R"({"type":"image","source":)" + url + ",MARK}", "", ""},
+      {"document by URL", rest_of_result + document + url + ",MARK}", "", ""},
+      {"document of text", rest_of_result + document + plain + ",MARK}", "", ""},
+      {"PDF",
+       rest_of_result + document
+           + R"({"type":"base64","media_type":"application/pdf","data":"AAAA"},MARK})",
+       "", ""},
+      {"text in a document",
+       rest_of_result + document
+           + R"({"type":"content","content":[{"type":"text","text":"x",MARK}]}})",
+       "", ""},
+      {"image in a document",
+       rest_of_result + document + R"({"type":"content","content":[{"type":"image","source":)" + url
+           + ",MARK}]}}",
+       "", ""},
+      {"search_result",
+       rest_of_result + R"({"type":"search_result","source":"s","title":"t","content":[],MARK})",
+       "", ""},
+      {"container_upload", rest_of_result + R"({"type":"container_upload","file_id":"f",MARK})", "",
+       ""},
+      {"tool_result", R"({"type":"tool_result","tool_use_id":"t",MARK})", "", ""},
+      {"text in tool_result", result + R"({"type":"text","text":"x",MARK}]})", "", ""},
+      {"image in tool_result", result + R"({"type":"image","source":)" + url + ",MARK}]}", "", ""},
+      {"document in tool_result", result + document + plain + ",MARK}]}", "", ""},
+      {"search_result in tool_result",
+       result + R"({"type":"search_result","source":"s","title":"t","content":[],MARK}]})", "", ""},
+      {"a document's source",
+       rest_of_result + document + R"({"type":"text","media_type":"text/plain","data":"d",MARK}})",
+       "", "messages.2.content.1.document.source.text.cache_control"},
+      {"tool_addition", rest_of_result + R"({"type":"tool_addition","tool":{},MARK})",
+       "inline-tools-2026-09-15", ""},
+      {"tool_removal", rest_of_result + R"({"type":"tool_removal","tool":{},MARK})",
+       "inline-tools-2026-09-15", ""},
+  };
+  const std::string served = R"("tool_use_id":"s","content":{},MARK})";
+  const std::vector<Place> of_assistant = {
+      {"text", R"({"type":"text","text":"x",MARK})", "", ""},
+      {"server_tool_use",
+       R"({"type":"server_tool_use","id":"s","name":"web_search","input":{},MARK})", "", ""},
+      {"web_search_tool_result", R"({"type":"web_search_tool_result",)" + served, "", ""},
+      {"web_fetch_tool_result", R"({"type":"web_fetch_tool_result",)" + served, "", ""},
+      {"code_execution_tool_result", R"({"type":"code_execution_tool_result",)" + served, "", ""},
+      {"bash_code_execution_tool_result", R"({"type":"bash_code_execution_tool_result",)" + served,
+       "", ""},
+      {"text_editor_code_execution_tool_result",
+       R"({"type":"text_editor_code_execution_tool_result",)" + served, "", ""},
+      {"tool_search_tool_result", R"({"type":"tool_search_tool_result",)" + served, "", ""},
+      {"compaction", R"({"type":"compaction","content":"x",MARK})", "compact-2026-09-04", ""},
+      {"thinking", R"({"type":"thinking","thinking":"","signature":"s",MARK})", "",
+       "messages.1.content.0.thinking.cache_control"},
+      {"redacted_thinking", R"({"type":"redacted_thinking","data":"s",MARK})", "",
+       "messages.1.content.0.redacted_thinking.cache_control"},
+      {"citation",
+       R"({"type":"text","text":"x","citations":[{"type":"char_location","cited_text":"c",)"
+       R"("document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1,MARK}]})",
+       "", "messages.1.content.0.text.citations.0.char_location.cache_control"},
+      {"fallback", R"({"type":"fallback","from":{},"to":{},"trigger":"x",MARK})",
+       "server-side-fallback-2026-07-01", "messages.1.content.0.fallback.cache_control"},
+  };
+  const auto check = [](const std::vector<Place>& places, bool user) {
+    for (const Place& place : places) {
+      CAPTURE(place.name);
+      RequestContext context = older_version();
+      if (!place.beta.empty()) context.betas = {place.beta};
+      CHECK(complaint(around(place, user), context)
+            == (place.refusal.empty()
+                    ? "A maximum of 4 blocks with cache_control may be provided. Found 5."
+                    : place.refusal + ": Extra inputs are not permitted"));
+    }
+  };
+  check(of_user, true);
+  check(of_assistant, false);
+}
+
+TEST_CASE("where a marker may stand in tools") {
+  const std::string four = text(mark) + "," + text(mark) + "," + text(mark) + "," + text(mark);
+  for (const std::string head :
+       {R"("name":"f","input_schema":{"type":"object"})", R"("type":"bash_20250124","name":"bash")",
+        R"("type":"text_editor_20250728","name":"str_replace_based_edit_tool")",
+        R"("type":"memory_20250818","name":"memory")",
+        R"("type":"web_search_20260318","name":"web_search")",
+        R"("type":"web_fetch_20260318","name":"web_fetch")",
+        R"("type":"code_execution_20260521","name":"code_execution")",
+        R"("type":"tool_search_tool_regex_20251119","name":"tool_search_tool_regex")",
+        R"("type":"computer_toolset_20260801")", R"("type":"browser_toolset_20260801")"}) {
+    CAPTURE(head);
+    CHECK(complaint(fields("\"system\":[" + four + R"(],"tools":[{)" + head + "," + mark + "}]"))
+          == "A maximum of 4 blocks with cache_control may be provided. Found 5.");
+  }
+  CHECK(complaint(fields("\"system\":[" + four + R"(],"tools":[{"type":"mcp_toolset",)"
+                         + R"("mcp_server_name":"m",)" + mark + "}]"),
+                  with_beta("mcp-client-2025-11-20"))
+        == "A maximum of 4 blocks with cache_control may be provided. Found 5.");
+  // E-7
+  CHECK(complaint(fields(R"("tools":[{"name":"g","input_schema":{"type":"object"}},{"name":"f",)"
+                         R"("defer_loading":true,"input_schema":{"type":"object"},)"
+                         + mark + "}]"))
+        == "Tool 'f' cannot have both defer_loading=true and cache_control set. Tools with "
+           "defer_loading cannot use prompt caching.");
+  CHECK(complaint(fields(R"("tools":[{"name":"f","input_schema":{"type":"object"},)"
+                         R"("cache_control":{"type":"ephemeral","ttl":"1d"}}])"))
+        == "tools.0.custom.cache_control.ephemeral.ttl: Input should be '5m' or '1h'");
+}
+
 const std::string billing = "x-anthropic-billing-header: cc_version=2.1.36.abc; cch=12345;";
 
 std::string system_text(std::string_view content, std::string_view marker = "") {

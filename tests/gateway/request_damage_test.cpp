@@ -98,8 +98,13 @@ TEST_CASE("values of every kind in every place never do worse than an error") {
       "service_tier", "thread",     "inference_geo"};
   for (const std::string& name : names) {
     for (const std::string& value : values) {
-      // Of duplicate keys the last counts, so this replaces a field of the valid body.
-      (void)survives(fields("\"" + name + "\":" + value), older_version());
+      std::string body = R"({"filler":0)";
+      if (name != "model") body += R"(,"model":"claude-sonnet-4-6")";
+      if (name != "max_tokens") body += R"(,"max_tokens":1)";
+      if (name != "messages") body += R"(,"messages":[{"role":"user","content":"x"}])";
+      body += ",\"" + name + "\":" + value + "}";
+      body.erase(1, std::string_view(R"("filler":0,)").size());
+      (void)survives(body, older_version());
     }
   }
 }
@@ -112,6 +117,56 @@ TEST_CASE("deep nesting is refused") {
     schema = "{\"a\":" + schema + "}";
   CHECK(complaint(fields("\"metadata\":" + schema)).find("nested deeper than 200 levels")
         != std::string::npos);
+}
+
+TEST_CASE("a key that is there twice is refused, with its place") {
+  CHECK(
+      complaint(R"({"model":"a","model":"b"})")
+      == "The request body is not valid JSON: duplicate key \"model\": line 1 column 14 (char 13)");
+  CHECK(complaint(blocks("{\"type\":\"text\",\n\"text\":\"x\",\"\\u0074ext\":\"y\"}"))
+            .starts_with("The request body is not valid JSON: duplicate key \"text\": line 2 "));
+  CHECK(complaint(
+            fields(R"("tools":[{"name":"f","input_schema":{"type":"object","type":"object"}}])"))
+            .starts_with("The request body is not valid JSON: duplicate key \"type\": "));
+  CHECK(complaint(fields(R"("metadata":{"user_id":"x"},"metadata":null)"))
+            .starts_with("The request body is not valid JSON: duplicate key \"metadata\": "));
+}
+
+TEST_CASE("lone surrogates are refused") {
+  for (const char* text :
+       {R"(\ud800)", R"(\udc00)", R"(\ud800x)", R"(\ud800\ud800)", R"(\ud83d\u0041)"}) {
+    CAPTURE(text);
+    CHECK(complaint(blocks(R"({"type":"text","text":")" + std::string(text) + "\"}"))
+              .find("The request body is not valid JSON: lone surrogate in a string: line 1 ")
+          == 0);
+  }
+  CHECK(complaint(blocks(R"({"type":"text","text":"\ud83d\ude00"})")).empty());
+}
+
+TEST_CASE("numbers out of range are refused as what they are") {
+  struct Case {
+    std::string field, message;
+  };
+
+  for (const Case& test : std::vector<Case>{
+           {R"("temperature":1e999)", "temperature: Input should be less than or equal to 1"},
+           {R"("temperature":-1e999)", "temperature: Input should be greater than or equal to 0"},
+           {R"("top_k":9223372036854775808)", "top_k: Input should be a valid integer"},
+           {R"("top_k":1e999)", "top_k: Input should be a valid integer"},
+           {R"("top_k":0.5)", "top_k: Input should be a valid integer"},
+           {R"("top_k":9223372036854775807)", ""},
+       }) {
+    CAPTURE(test.field);
+    CHECK(complaint(fields(test.field)) == test.message);
+  }
+  CHECK(complaint(R"({"model":"claude-sonnet-4-6","max_tokens":9223372036854775808,"messages":[]})")
+        == "max_tokens: Input should be a valid integer");
+  // In a caller's own JSON a number is what its spelling says.
+  CHECK(conversation(
+            fields(R"("tools":[{"name":"f","input_schema":{"type":"object","default":1e999}}])"))
+            .items[0]
+            .schema
+        == R"({"type":"object","default":1e999})");
 }
 
 }  // namespace

@@ -242,13 +242,10 @@ TEST_CASE("tools have unique names and are not all deferred") {
   });
 }
 
-TEST_CASE("tool_choice is checked against the tools, then the model, then this gateway") {
+TEST_CASE("tool_choice is checked against the tools, then the model") {
   const auto choice = [](std::string_view model, std::string_view value, bool with_tools) {
     return fields("\"tool_choice\":" + std::string(value) + (with_tools ? "," + tools : ""), model);
   };
-  const std::string forced =
-      "tool_choice: forced tool use (\"any\", \"tool\") is not supported yet by this gateway; use "
-      "\"auto\" or \"none\"";
   const std::string not_this_model =
       "tool_choice: type \"tool\" and \"any\" are not supported for this model.";
   check_all({
@@ -265,9 +262,9 @@ TEST_CASE("tool_choice is checked against the tools, then the model, then this g
       {choice("claude-opus-5-5", R"({"type":"tool","name":"f"})", true), not_this_model},
       {choice("claude-fable-5-1", R"({"type":"any"})", true), not_this_model},
       {choice("claude-mythos-5-2", R"({"type":"any"})", true), not_this_model},
-      {choice("claude-haiku-5-5", R"({"type":"any"})", true), forced},
-      {choice("claude-fable-5", R"({"type":"any"})", true), forced},
-      {choice(sonnet, R"({"type":"tool","name":"f"})", true), forced},
+      {choice("claude-haiku-5-5", R"({"type":"any"})", true), ""},
+      {choice("claude-fable-5", R"({"type":"any"})", true), ""},
+      {choice(sonnet, R"({"type":"tool","name":"f"})", true), ""},
   });
 }
 
@@ -403,6 +400,45 @@ TEST_CASE("pre-warming excludes what needs an answer (C-90, C-91)") {
        "max_tokens: 0 cannot be combined with tool_choice of type \"tool\" or \"any\""},
       {warm("", "  "), "messages: text content blocks must contain non-whitespace text"},
   });
+}
+
+const std::string schema = R"({"type":"json_schema","schema":{"type":"object"}})";
+
+TEST_CASE("a schema for the reply excludes citations and prefill (7.3)") {
+  const std::string format = "\"output_config\":{\"format\":" + schema + "}";
+  const std::string conflict = "output_config.format: structured output cannot be combined with ";
+  const auto document = [](std::string_view citations) {
+    return R"([{"role":"user","content":[{"type":"document","source":{"type":"text",
+        "media_type":"text/plain","data":"d"},"citations":{"enabled":)"
+           + std::string(citations) + "}}]}]";
+  };
+  check_all({
+      {fields(format), ""},
+      {body_of(sonnet, document("true"), format),
+       conflict + "citations; leave `citations` out of documents and search results"},
+      {body_of(sonnet, document("false"), format), ""},
+      {body_of("claude-haiku-4-5", list({user, assistant}), format),
+       conflict + "prefill; end the conversation with a user message"},
+  });
+}
+
+TEST_CASE("a schema for the reply reaches the conversation, under its older name too") {
+  const RequestContext beta = with_beta("structured-outputs-2025-11-13");
+  const std::string old_name = "\"output_format\":" + schema;
+  const std::string new_name = "\"output_config\":{\"format\":" + schema + "}";
+  CHECK(conversation(fields(new_name)).output_schema == R"({"type":"object"})");
+  CHECK(conversation(fields(old_name), beta).output_schema == R"({"type":"object"})");
+  CHECK(conversation(fields(tools)).output_schema.empty());
+  check_all(
+      {
+          {fields(old_name + "," + new_name),
+           "output_format: cannot be given together with output_config.format, which replaces it"},
+          {fields(R"("output_format":{})"), "output_format.type: Field required"},
+          {fields(R"("output_format":{"type":"json_schema"})"),
+           "output_format.schema: Field required"},
+          {fields(R"("output_format":null)"), ""},
+      },
+      beta);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace incipit::gateway {
@@ -24,107 +26,131 @@ void check_all(const std::vector<Case>& cases, const RequestContext& context = o
   }
 }
 
-TEST_CASE("blocks that are not text are refused at their path") {
-  const std::string text_only =
-      " blocks are not supported: the model of this gateway takes text only";
+std::string from_assistant(std::string_view block) {
+  return messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[)"
+                  + std::string(block) + R"(]},{"role":"user","content":"r"}])");
+}
+
+// Blocks of features that the gateway does not have, whole and valid.
+const std::vector<std::string> unserved = {
+    R"({"type":"bash_code_execution_tool_result","tool_use_id":"t","content":{"type":"bash_code_execution_result"}})",
+    R"({"type":"code_execution_tool_result","tool_use_id":"t","content":{"type":"code_execution_result"}})",
+    R"({"type":"container_upload","file_id":"f"})",
+    R"({"type":"server_tool_use","id":"s","name":"web_search","input":{}})",
+    R"({"type":"text_editor_code_execution_tool_result","tool_use_id":"t","content":{}})",
+    R"({"type":"tool_search_tool_result","tool_use_id":"t","content":{"type":"tool_search_tool_search_result","tool_references":[]}})",
+    R"({"type":"web_fetch_tool_result","tool_use_id":"t","content":{"type":"web_fetch_result"}})",
+    R"({"type":"web_search_tool_result","tool_use_id":"t","content":[]})",
+};
+
+std::string tag_of(const std::string& block) {
+  const std::size_t begin = std::string_view(R"({"type":")").size();
+  return block.substr(begin, block.find('"', begin) - begin);
+}
+
+TEST_CASE("blocks of features that are not here are refused at their path") {
+  for (const std::string& block : unserved) {
+    CAPTURE(block);
+    CHECK(complaint(from_assistant(block))
+              .starts_with("messages.1.content.0: `" + tag_of(block)
+                           + "` blocks are not supported: "));
+    const std::string bare = R"({"type":")" + tag_of(block) + "\"}";
+    CHECK(complaint(from_assistant(bare)).ends_with(": Field required"));
+    const std::string more = block.substr(0, block.size() - 1) + R"(,"bogus":1})";
+    CHECK(complaint(from_assistant(more))
+          == "messages.1.content.0." + tag_of(block) + ".bogus: Extra inputs are not permitted");
+  }
   check_all({
-      {blocks(R"({"type":"image","source":{"type":"url","url":"u"}})"),
-       "messages.0.content.0: `image`" + text_only},
-      {blocks(
-           R"({"type":"text","text":"x"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}})"),
-       "messages.0.content.1: `document`" + text_only},
-      {blocks(R"({"type":"search_result","source":"s","title":"t","content":[]})"),
-       "messages.0.content.0: `search_result`" + text_only},
-      {blocks(R"({"type":"container_upload","file_id":"f"})"),
-       "messages.0.content.0: `container_upload`" + text_only},
-      {messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[
-         {"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}])"),
-       "messages.1.content.0: `server_tool_use`" + text_only},
-      {messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[
-         {"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[
-         {"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"},{"type":"image"}]}]}])"),
-       "messages.2.content.0.tool_result.content.1: `image`" + text_only},
       {messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[
          {"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"a"}]},
          {"role":"user","content":"r"}])"),
        "messages.1.content.0: `thinking` blocks are not supported yet by this gateway"},
-      {blocks(R"({"type":"text","text":"x","citations":[{"type":"char_location"}]})"),
-       "messages.0.content.0.text.citations: citations are not supported yet by this gateway"},
+      {messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[
+         {"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[
+         {"type":"tool_result","tool_use_id":"t","content":[{"type":"browser_state","tabs":[]}]}]}])"),
+       "messages.2.content.0.tool_result.content.0: `browser_state` blocks are not supported: "},
   });
-  CHECK(complaint(blocks(R"({"type":"text","text":"x","citations":[]})")).empty());
-  CHECK(complaint(blocks(R"({"type":"text","text":"x","citations":null})")).empty());
 }
 
-TEST_CASE("every block and tool type of the provider is known") {
-  // Unions ContentBlockParam, tool result Content and ToolUnionParam of the Python SDK 2.14.
-  for (const char* tag :
-       {"bash_code_execution_tool_result", "code_execution_tool_result", "container_upload",
-        "document", "image", "search_result", "server_tool_use",
-        "text_editor_code_execution_tool_result", "tool_search_tool_result",
-        "web_fetch_tool_result", "web_search_tool_result"}) {
-    CHECK(complaint(blocks(R"({"type":")" + std::string(tag) + "\"}"))
-              .starts_with("messages.0.content.0: `" + std::string(tag) + "` blocks are not"));
-  }
-  for (const char* tag :
-       {"browser_state", "document", "image", "search_result", "tool_reference"}) {
-    CHECK(complaint(blocks(R"({"type":"tool_result","tool_use_id":"t","content":[{"type":")"
-                           + std::string(tag) + "\"}]}"))
-              .starts_with("messages.0.content.0.tool_result.content.0: `" + std::string(tag)));
-  }
-  for (const char* tag : {"bash_20250124",
-                          "browser_toolset_20260801",
-                          "code_execution_20250522",
-                          "code_execution_20250825",
-                          "code_execution_20260120",
-                          "code_execution_20260521",
-                          "computer_toolset_20260801",
-                          "memory_20250818",
-                          "text_editor_20250124",
-                          "text_editor_20250429",
-                          "text_editor_20250728",
-                          "tool_search_tool_bm25",
-                          "tool_search_tool_bm25_20251119",
-                          "tool_search_tool_regex",
-                          "tool_search_tool_regex_20251119",
-                          "web_fetch_20250910",
-                          "web_fetch_20260209",
-                          "web_fetch_20260309",
-                          "web_fetch_20260318",
-                          "web_search_20250305",
-                          "web_search_20260209",
-                          "web_search_20260318"}) {
-    CHECK(complaint(fields(R"("tools":[{"type":")" + std::string(tag) + "\"}]"))
-              .starts_with("'claude-sonnet-4-6' does not support tool types: " + std::string(tag)));
+TEST_CASE("blocks of betas are refused by name under their header") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"compact-2026-09-04", R"({"type":"compaction","content":"so far"})"},
+      {"server-side-fallback-2026-07-01", R"({"type":"fallback","from":{},"to":{},"trigger":"t"})"},
+      {"mcp-client-2025-11-20",
+       R"({"type":"mcp_tool_use","id":"i","name":"n","server_name":"s","input":{}})"},
+      {"mcp-client-2025-11-20", R"({"type":"mcp_tool_result","tool_use_id":"i","content":"x"})"},
+      {"inline-tools-2026-09-15", R"({"type":"tool_addition","tool":{}})"},
+      {"mid-conversation-tool-changes-2026-07-01", R"({"type":"tool_removal","tool":{}})"},
+  };
+  for (const auto& [beta, block] : cases) {
+    CAPTURE(block);
+    CHECK(complaint(from_assistant(block), with_beta(beta))
+              .starts_with("messages.1.content.0: `" + tag_of(block)
+                           + "` blocks are not supported: "));
+    CHECK(complaint(from_assistant(block))
+              .starts_with("messages.1.content.0: Input tag '" + tag_of(block) + "' found"));
   }
 }
 
-TEST_CASE("citations in user text are refused by the newer version itself (W-4)") {
-  CHECK(complaint(blocks(R"({"type":"text","text":"x","citations":[{"type":"char_location"}]})"),
-                  newer_version())
-        == "messages.0.content.0.text.citations: citations are not permitted on text blocks in user "
-           "messages");
+TEST_CASE("tools that run at the provider and toolsets are refused in its words") {
+  // ToolUnionParam of the Python SDK 2.14, but for those that the caller runs.
+  const std::vector<std::pair<std::string, std::string>> types = {
+      {"browser_toolset_20260801", ""},
+      {"code_execution_20250522", "code_execution"},
+      {"code_execution_20250825", "code_execution"},
+      {"code_execution_20260120", "code_execution"},
+      {"code_execution_20260521", "code_execution"},
+      {"computer_toolset_20260801", ""},
+      {"tool_search_tool_bm25", "tool_search_tool_bm25"},
+      {"tool_search_tool_bm25_20251119", "tool_search_tool_bm25"},
+      {"tool_search_tool_regex", "tool_search_tool_regex"},
+      {"tool_search_tool_regex_20251119", "tool_search_tool_regex"},
+      {"web_fetch_20250910", "web_fetch"},
+      {"web_fetch_20260209", "web_fetch"},
+      {"web_fetch_20260309", "web_fetch"},
+      {"web_fetch_20260318", "web_fetch"},
+      {"web_search_20250305", "web_search"},
+      {"web_search_20260209", "web_search"},
+      {"web_search_20260318", "web_search"},
+  };
+  for (const auto& [type, name] : types) {
+    CAPTURE(type);
+    const std::string head = R"("tools":[{"type":")" + type + "\"";
+    const std::string named = name.empty() ? "" : R"(,"name":")" + name + "\"";
+    CHECK(complaint(fields(head + named + R"(,"cache_control":{"type":"ephemeral"}}])"))
+              .starts_with("'claude-sonnet-4-6' does not support tool types: " + type + "."));
+    if (!name.empty()) {
+      CHECK(complaint(fields(head + "}]")) == "tools.0." + type + ".name: Field required");
+      CHECK(complaint(fields(head + R"(,"name":"other"}])"))
+            == "tools.0." + type + ".name: Input should be '" + name + "'");
+    }
+  }
+  CHECK(complaint(fields(R"("tools":[{"type":"advisor_20260301","name":"advisor"}])"),
+                  with_beta("advisor-tool-2026-03-01"))
+            .starts_with("'claude-sonnet-4-6' does not support tool types: advisor_20260301."));
+  CHECK(complaint(fields(R"("tools":[{"type":"mcp_toolset","mcp_server_name":"a"},
+                                     {"type":"mcp_toolset","mcp_server_name":"b"}])"),
+                  with_beta("mcp-client-2025-11-20"))
+            .starts_with("'claude-sonnet-4-6' does not support tool types: mcp_toolset."));
 }
 
 TEST_CASE("features are refused by name") {
   check_all({
       {fields(R"("container":"c")"), "container: "},
       {fields(R"("diagnostics":{"previous_message_id":null})"), "diagnostics: "},
-      {fields(R"("speed":"fast")"), "speed: "},
-      {fields(R"("output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}})"),
-       "output_config.format: "},
       {fields(R"("thinking":{"type":"adaptive"})"), "thinking.type: "},
-      {fields(R"("tools":[{"name":"f","strict":true,"input_schema":{"type":"object"}}])"),
-       "tools.0.custom.strict: "},
       {fields(
            R"("tools":[{"name":"f","allowed_callers":["code_execution_20260120"],"input_schema":{"type":"object"}}])"),
        "tools.0.custom.allowed_callers.0: "},
   });
   for (
       const char* harmless :
-      {R"("container":null)", R"("diagnostics":null)", R"("speed":"standard")", R"("speed":null)",
-       R"("inference_geo":"us")", R"("inference_geo":null)", R"("service_tier":"standard_only")",
-       R"("output_config":{"format":null,"effort":"low"})", R"("metadata":{"user_id":null})",
-       R"("tools":[{"name":"f","strict":false,"allowed_callers":["direct"],"eager_input_streaming":true,"input_schema":{"type":"object"}}])"}) {
+      {R"("container":null)", R"("diagnostics":null)", R"("speed":"standard")", R"("speed":"fast")",
+       R"("speed":null)", R"("inference_geo":"us")", R"("inference_geo":null)",
+       R"("service_tier":"standard_only")", R"("output_config":{"format":null,"effort":"low"})",
+       R"("output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}})",
+       R"("metadata":{"user_id":null})",
+       R"("tools":[{"name":"f","strict":true,"allowed_callers":["direct"],"eager_input_streaming":true,"input_schema":{"type":"object"}}])"}) {
     CAPTURE(harmless);
     CHECK(complaint(fields(harmless)).empty());
   }
@@ -145,8 +171,6 @@ TEST_CASE("beta fields are refused by name under their header") {
            {"mcp-client-2025-11-20", R"("mcp_servers":[])", "mcp_servers: not supported yet"},
            {"server-side-fallback-2026-07-01", R"("fallbacks":"default")",
             "fallbacks: not supported yet"},
-           {"structured-outputs-2025-11-13", R"("output_format":{})",
-            "output_format: not supported yet"},
            {"task-budgets-2026-03-13", R"("output_config":{"task_budget":{}})",
             "output_config.task_budget: not supported yet"},
        }) {
@@ -170,15 +194,6 @@ TEST_CASE("a thread gets the error code that makes clients send everything (C-87
       CHECK(error.error_code == "thread_unsupported_request");
       CHECK(std::string(error.what()).starts_with("thread: "));
     }
-  }
-}
-
-TEST_CASE("tools of the provider are refused in its words") {
-  for (const char* type : {"web_search_20250305", "bash_20250124", "code_execution_20260521",
-                           "computer_toolset_20260801"}) {
-    CHECK(complaint(fields(R"("tools":[{"type":")" + std::string(type) + R"(","name":"x"}])"))
-              .starts_with("'claude-sonnet-4-6' does not support tool types: " + std::string(type)
-                           + "."));
   }
 }
 
@@ -214,11 +229,23 @@ TEST_CASE("a caller that no block explains is refused") {
 }
 
 TEST_CASE("a body the provider would refuse gets the provider's error first") {
-  CHECK(complaint(R"({"model":"claude-sonnet-4-6","max_tokens":1,"bogus":1,"messages":[
-      {"role":"user","content":[{"type":"image"}]}]})")
+  const std::string image = R"({"type":"image","source":{"type":"url","url":"u"}})";
+  const std::string asked = R"([{"role":"user","content":[)" + image + "]}";
+  CHECK(complaint(body_of(sonnet, asked + "]", "\"bogus\":1"))
         == "bogus: Extra inputs are not permitted");
-  CHECK(complaint(body_of("gpt-4o", R"([{"role":"user","content":[{"type":"image"}]}])"))
-        == "model: gpt-4o");
+  CHECK(complaint(body_of("gpt-4o", asked + "]")) == "model: gpt-4o");
+  // Rules between the parts, too.
+  CHECK(complaint(body_of(sonnet, asked + R"(,{"role":"assistant","content":"a"}])"))
+            .starts_with("This model does not support assistant message prefill."));
+  const std::string marked =
+      R"({"type":"image","source":{"type":"url","url":"u"},"cache_control":{"type":"ephemeral"}})";
+  CHECK(complaint(blocks(marked + "," + marked + "," + marked + "," + marked + "," + marked))
+        == "A maximum of 4 blocks with cache_control may be provided. Found 5.");
+  CHECK(
+      complaint(body_of("claude-opus-5", R"([{"role":"user","content":"q"},
+      {"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"t","content":[]}]},
+      {"role":"system","content":"s"}])"))
+          .starts_with("messages.1.content.0: `web_search_tool_result` blocks are not supported"));
 }
 
 }  // namespace

@@ -146,8 +146,8 @@ TEST_CASE("help fits a screen and names every flag that can be given") {
   CHECK(longest <= 80);
   for (const std::string flag :
        {"model", "host", "port", "backend", "threads", "context", "kv-memory", "max-queue",
-        "max-connections", "request-timeout", "body-limit", "keys", "limits", "log", "virtual-clock",
-        "keep-billing-line", "settings-before-tools", "config"}) {
+        "max-connections", "request-timeout", "body-limit", "keys", "limits", "log",
+        "virtual-clock", "keep-billing-line", "settings-before-tools", "strict-betas", "config"}) {
     CAPTURE(flag);
     CHECK(text.find("  --" + flag + ' ') != std::string_view::npos);
   }

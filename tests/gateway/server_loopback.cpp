@@ -61,10 +61,11 @@ struct LoopbackGateway::Parts {
         log(log_file),
         limits(setup.limits),
         engine(*model, clock, setup.engine),
-        services{engine, ledger, tokenizer, chat_template, model->info(),
-                 "tiny", clock,  keys,      log,           metrics, limits},
+        services{engine, ledger, tokenizer, chat_template, model->info(), "tiny",
+                 clock,  keys,   log,       metrics,       limits},
         server(setup.server) {
     services.virtual_clock = setup.virtual_clock;
+    services.strict_betas = setup.strict_betas;
     services.request_timeout = setup.request_timeout;
     server.start(services);
   }

@@ -86,6 +86,61 @@ TEST_CASE("the version header is required below /v1 and its value is not") {
   }
 }
 
+TEST_CASE("a version that is no date is refused (W-6)") {
+  const LoopbackGateway gateway;
+  const auto message = [&](const std::string& version) {
+    return error_message(ask(gateway, "GET /v1/models HTTP/1.1\r\nhost: a\r\nanthropic-version: "
+                                          + version + "\r\n\r\n"));
+  };
+  CHECK(message("") == "anthropic-version: header is required");
+  for (const std::string version : {"latest", "2023-6-1", "2023-06-01x", "2023/06/01"}) {
+    CHECK(message(version)
+          == "anthropic-version: '" + version
+                 + "' is not a version; send 2023-06-01 or 2026-10-21");
+  }
+}
+
+TEST_CASE("unknown betas are accepted, or refused where that was asked for") {
+  const std::string body = message("Hi", 1, false);
+  const auto with = [&](const LoopbackGateway& gateway, std::string_view headers) {
+    return ask(gateway, post("/v1/messages", body, headers));
+  };
+  const LoopbackGateway lenient;
+  CHECK(with(lenient, "anthropic-beta: not-yet-2031-01-01\r\n").status == 200);
+
+  GatewaySetup setup;
+  setup.strict_betas = true;
+  const LoopbackGateway strict(setup);
+  CHECK(with(strict,
+             "anthropic-beta: claude-code-20250219,interleaved-thinking-2025-05-14, "
+             "prompt-caching-scope-2026-01-05\r\nanthropic-beta: managed-agents-2026-04-01\r\n")
+            .status
+        == 200);
+  const Answer refused =
+      with(strict, "anthropic-beta: fast-mode-2026-02-01, x\r\nanthropic-beta: y\r\n");
+  CHECK(refused.status == 400);
+  CHECK(error_message(refused)
+        == "Unexpected value(s) `x`, `y` for the `anthropic-beta` header. Please consult our "
+           "documentation at platform.claude.com/docs or try again without the header.");
+}
+
+TEST_CASE("usage repeats geography, and speed when one was asked for") {
+  const LoopbackGateway gateway;
+  const auto usage = [&](std::string_view more) {
+    const Answer answer = ask(
+        gateway, post("/v1/messages", R"({"model":"claude-sonnet-4-6","max_tokens":1,"messages":[)"
+                                      R"({"role":"user","content":"Hi"}])"
+                                          + std::string(more) + "}"));
+    return answer.body.substr(std::min(answer.body.find("\"service_tier\""), answer.body.size()));
+  };
+  CHECK(usage("").starts_with(R"("service_tier":"standard","inference_geo":"global"})"));
+  CHECK(usage(R"(,"inference_geo":"us","speed":"fast","service_tier":"standard_only")")
+            .starts_with(R"("service_tier":"standard","inference_geo":"us","speed":"fast"})"));
+  CHECK(usage(R"(,"speed":"standard")")
+            .starts_with(
+                R"("service_tier":"standard","inference_geo":"global","speed":"standard"})"));
+}
+
 TEST_CASE("the newest version's rules hold for an unknown version") {
   const LoopbackGateway gateway;
   const std::string body = R"({"model":"claude-sonnet-4-6","max_tokens":1,"temperature":0,)"

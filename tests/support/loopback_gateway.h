@@ -22,6 +22,7 @@ struct GatewaySetup {
   std::string keys;  // contents of a keys file, or empty
   LimitRates limits;
   bool virtual_clock = false;
+  bool strict_betas = false;
   std::chrono::milliseconds request_timeout{60'000};
 
   GatewaySetup();
