@@ -99,7 +99,7 @@ ContentBlock read_tool_reference(const JsonValue& value, const std::string& base
   Fields fields(value, base + ".tool_reference");
   (void)fields.required("type");
   const std::string& name =
-      read_identifier(fields.required("tool_name"), fields.at("tool_name"), 256);
+      read_identifier(fields.required("tool_name"), fields.at("tool_name"), 128);
   UnknownBlock block{"tool_reference"};
   block.cache_control = read_cache_control(fields, reading);
   fields.reject_others();

@@ -12,16 +12,18 @@ struct BetaField {
   std::string_view name;
   std::string_view beta;
   bool counted;  // exists on count_tokens too
+  std::string_view why = "not supported yet by this gateway";
 };
 
 constexpr std::array beta_fields = {
     BetaField{"context_management", "context-management-", true},
     BetaField{"context_management", "compact-", true},
     BetaField{"compaction", "compact-", true},
-    BetaField{"mcp_servers", "mcp-client-", true},
-    BetaField{"fallbacks", "server-side-fallback-", false},
-    BetaField{"fallback_credit_token", "fallback-credit-", false},
-    BetaField{"billing_policy", "user-profiles-billing-", false},
+    BetaField{"mcp_servers", "mcp-client-", true, "this gateway connects to no MCP servers"},
+    BetaField{"fallbacks", "server-side-fallback-", false, "this gateway has no fallback models"},
+    BetaField{"fallback_credit_token", "fallback-credit-", false,
+              "this gateway gives no fallback credits"},
+    BetaField{"billing_policy", "user-profiles-billing-", false, "this gateway bills nobody"},
 };
 
 void read_beta_fields(Fields& body, Endpoint endpoint, Reading& reading) {
@@ -29,7 +31,7 @@ void read_beta_fields(Fields& body, Endpoint endpoint, Reading& reading) {
     if (endpoint == Endpoint::count_tokens && !field.counted) continue;
     if (!reading.has_beta(field.beta)) continue;
     if (body.unless_null(field.name) != nullptr) {
-      reading.refuse(std::string(field.name), "not supported yet by this gateway");
+      reading.refuse(std::string(field.name), std::string(field.why));
     }
   }
 }

@@ -1,4 +1,5 @@
 // Damaged bodies end in an ApiError or parse; nothing else may happen. Worth most under sanitizers.
+#include "incipit/json.h"
 #include "request_bodies.h"
 
 #include <doctest/doctest.h>
@@ -107,6 +108,104 @@ TEST_CASE("values of every kind in every place never do worse than an error") {
       (void)survives(body, older_version());
     }
   }
+}
+
+// One of everything that is served.
+const std::string rich = R"({
+  "model":"claude-haiku-4-5","max_tokens":64,"stream":false,"stop_sequences":["END"],
+  "temperature":0.5,"top_p":0.9,"top_k":4,"metadata":{"user_id":"u"},"service_tier":"auto",
+  "inference_geo":"us","speed":"fast","cache_control":{"type":"ephemeral","ttl":"5m"},
+  "output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}},
+  "tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true},
+  "thinking":{"type":"disabled"},
+  "system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral","ttl":"1h"}}],
+  "tools":[{"type":"custom","name":"f","description":"d","input_schema":{"type":"object"},
+      "strict":true,"input_examples":[{"a":1}],"allowed_callers":["direct"],
+      "eager_input_streaming":true,"defer_loading":false},
+    {"type":"text_editor_20250728","name":"str_replace_based_edit_tool","max_characters":9},
+    {"name":"g","input_schema":{"type":"object"},"defer_loading":true}],
+  "messages":[{"role":"user","content":[{"type":"text","text":"q"},
+      {"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"},
+       "title":"t","context":"c","citations":{"enabled":false}},
+      {"type":"document","source":{"type":"content","content":[{"type":"text","text":"x"}]}},
+      {"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"x"}]}]},
+    {"role":"assistant","content":[{"type":"text","text":"a","citations":[
+        {"type":"char_location","cited_text":"c","document_index":0,"document_title":"t",
+         "start_char_index":0,"end_char_index":1}]},
+      {"type":"tool_use","id":"t1","name":"f","input":{"a":[1]},"caller":{"type":"direct"}}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":false,"content":[
+      {"type":"text","text":"r"},{"type":"tool_reference","tool_name":"g"}]}]}]})";
+
+// `value` with its node number `at`, in the order of the text, made by `change`. Nodes inside the
+// caller's own JSON are not counted.
+template <typename Change>
+JsonValue changed(const JsonValue& value, int& at, const Change& change) {
+  if (at-- == 0) return change(value);
+  if (value.is_array()) {
+    JsonValue::Array items;
+    for (const JsonValue& item : value.as_array())
+      items.push_back(changed(item, at, change));
+    return JsonValue::array(std::move(items));
+  }
+  if (!value.is_object()) return value;
+  JsonValue::Object members;
+  for (const JsonMember& member : value.as_object()) {
+    const bool is_theirs = member.name == "input" || member.name == "input_schema"
+                           || member.name == "schema" || member.name == "input_examples";
+    members.push_back({member.name, is_theirs ? member.value : changed(member.value, at, change)});
+  }
+  return JsonValue::object(std::move(members));
+}
+
+int count_nodes(const JsonValue& value) {
+  int far = 1 << 20;
+  (void)changed(value, far, [](const JsonValue& same) { return same; });
+  return (1 << 20) - far;
+}
+
+TEST_CASE("the body of everything is accepted") {
+  CHECK(complaint(rich) == "");
+}
+
+TEST_CASE("another kind of value in any place is accepted or told its place") {
+  const JsonValue body = JsonValue::parse(rich);
+  const int nodes = count_nodes(body);
+  CHECK(nodes > 90);
+  int refused = 0;
+  for (const char* text :
+       {"null", "true", "-1", "1e999", "\"\"", "\"x\"", "[]", "[[]]", "{}", "[7]"}) {
+    const JsonValue other = JsonValue::parse(text);
+    for (int node = 1; node < nodes; ++node) {
+      int at = node;
+      const std::string damaged =
+          changed(body, at, [&](const JsonValue&) { return other; }).minified();
+      CAPTURE(damaged);
+      if (!survives(damaged, older_version())) ++refused;
+    }
+  }
+  CHECK(refused > 8 * nodes);
+}
+
+TEST_CASE("a member that nobody knows is refused in every object") {
+  const JsonValue body = JsonValue::parse(rich);
+  const int nodes = count_nodes(body);
+  int objects = 0;
+  for (int node = 0; node < nodes; ++node) {
+    int at = node;
+    bool is_object = false;
+    const JsonValue more = changed(body, at, [&](const JsonValue& value) {
+      is_object = value.is_object();
+      if (!is_object) return value;
+      JsonValue::Object members = value.as_object();
+      members.push_back({"zebra", {}});
+      return JsonValue::object(std::move(members));
+    });
+    if (!is_object) continue;
+    ++objects;
+    CAPTURE(more.minified());
+    CHECK(complaint(more.minified()).ends_with("zebra: Extra inputs are not permitted"));
+  }
+  CHECK(objects > 25);
 }
 
 TEST_CASE("deep nesting is refused") {

@@ -168,9 +168,10 @@ TEST_CASE("beta fields are refused by name under their header") {
             "context_management: not supported yet"},
            {"compact-2026-09-04", R"("compaction":{"type":"summarize"})",
             "compaction: not supported yet"},
-           {"mcp-client-2025-11-20", R"("mcp_servers":[])", "mcp_servers: not supported yet"},
+           {"mcp-client-2025-11-20", R"("mcp_servers":[])",
+            "mcp_servers: this gateway connects to no MCP servers"},
            {"server-side-fallback-2026-07-01", R"("fallbacks":"default")",
-            "fallbacks: not supported yet"},
+            "fallbacks: this gateway has no fallback models"},
            {"task-budgets-2026-03-13", R"("output_config":{"task_budget":{}})",
             "output_config.task_budget: not supported yet"},
        }) {
