@@ -166,22 +166,23 @@ ToolResultBlock read_tool_result(const JsonValue& value, const std::string& path
   return block;
 }
 
-// Thinking has few fields, so they are checked: a marker on it is a common mistake with an error of
-// its own (E-6).
-ContentBlock read_thinking_block(const JsonValue& value, const std::string& tag,
-                                 const std::string& base, Reading& reading) {
-  Fields fields(value, base + "." + tag);
-  (void)fields.required("type");
-  if (tag == "thinking") {
-    (void)read_string(fields.required("thinking"), fields.at("thinking"));
-    (void)read_string(fields.required("signature"), fields.at("signature"));
-  } else {
-    (void)read_string(fields.required("data"), fields.at("data"));
-  }
+// What was signed is checked later, by `check_thoughts`. There is no marker among the fields (E-6).
+ContentBlock read_thought(const JsonValue& value, const std::string& path) {
+  Fields fields(value, path);
+  const std::string& type = read_string(fields.required("type"), fields.at("type"));
+  const auto text = [&](std::string_view name) {
+    return read_string(fields.required(name), fields.at(name));
+  };
+  const auto read = [&]() -> ContentBlock {
+    if (type == "redacted_thinking") return RedactedThinkingBlock{text("data")};
+    ThinkingBlock block;
+    block.thinking = text("thinking");
+    block.signature = text("signature");
+    return block;
+  };
+  ContentBlock block = read();
   fields.reject_others();
-  reading.refuse(base,
-                 "`" + tag + "` blocks are not supported yet by this gateway; leave them out");
-  return UnknownBlock{tag};
+  return block;
 }
 
 // Kinds that only one side of the conversation may send.
@@ -191,7 +192,8 @@ void check_side(const std::string& tag, const std::string& base, MessageRole rol
     throw invalid_request(base + ": `" + tag + "` blocks can only be in `" + std::string(side)
                           + "` messages");
   };
-  if (tag == "tool_use" && role != MessageRole::assistant) only_in("assistant");
+  const bool is_reply = tag == "tool_use" || tag == "thinking" || tag == "redacted_thinking";
+  if (is_reply && role != MessageRole::assistant) only_in("assistant");
   if (role == MessageRole::user) return;
   if (tag == "tool_result" || tag == "image" || tag == "search_result") only_in("user");
   if (tag == "document" && reading.context.version_2026_10_21) only_in("user");  // W-4
@@ -207,7 +209,7 @@ ContentBlock read_content(const JsonValue& value, const std::string& tag, const 
   if (tag == "search_result") return read_search_result(value, base, role, reading);
   if (tag == "image") return read_image(value, base, reading);
   if (tag == "thinking" || tag == "redacted_thinking") {
-    return read_thinking_block(value, tag, base, reading);
+    return read_thought(value, path);
   }
   return read_unserved(value, tag, base, reading);
 }
@@ -222,6 +224,16 @@ void read_block(const JsonValue& value, const std::string& base, MessageParam& m
   }
   message.content.push_back(read_content(value, tag, base, message.role, reading));
   check_side(tag, base, message.role, reading);
+}
+
+// C-76.
+void reject_markers(const MessageParam& message, const std::string& content_path) {
+  for (std::size_t i = 0; i < message.content.size(); ++i) {
+    if (!message.content[i].cache_control()) continue;
+    throw invalid_request(element(content_path, i)
+                          + ".text.cache_control: cannot be set in a system message with "
+                            "`clear_at`, which leaves the prompt again");
+  }
 }
 
 MessageParam read_message(const JsonValue& value, const std::string& path, Reading& reading) {
@@ -251,7 +263,9 @@ MessageParam read_message(const JsonValue& value, const std::string& path, Readi
   }
   if (message.role == MessageRole::system && reading.has_beta("mid-conversation-system-clear-at-")
       && fields.unless_null("clear_at") != nullptr) {
-    reading.refuse(fields.at("clear_at"), "not supported yet by this gateway");
+    (void)fields.choice("clear_at", {"next_user_message"});
+    message.extra = JsonText::trusted(R"({"clear_at":"next_user_message"})");
+    reject_markers(message, content_path);
   }
   fields.reject_others();
   return message;

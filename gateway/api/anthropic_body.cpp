@@ -16,9 +16,10 @@ struct BetaField {
 };
 
 constexpr std::array beta_fields = {
-    BetaField{"context_management", "context-management-", true},
-    BetaField{"context_management", "compact-", true},
-    BetaField{"compaction", "compact-", true},
+    BetaField{
+        "compaction", "compact-", true,
+        "compaction is not supported by this gateway; summarize the conversation in a request "
+        "of your own and send the summary instead of its messages"},
     BetaField{"mcp_servers", "mcp-client-", true, "this gateway connects to no MCP servers"},
     BetaField{"fallbacks", "server-side-fallback-", false, "this gateway has no fallback models"},
     BetaField{"fallback_credit_token", "fallback-credit-", false,
@@ -26,7 +27,13 @@ constexpr std::array beta_fields = {
     BetaField{"billing_policy", "user-profiles-billing-", false, "this gateway bills nobody"},
 };
 
-void read_beta_fields(Fields& body, Endpoint endpoint, Reading& reading) {
+void read_beta_fields(Fields& body, Endpoint endpoint, MessageRequest& request, Reading& reading) {
+  if (reading.has_beta("context-management-") || reading.has_beta("compact-")) {
+    if (const JsonValue* edits = body.unless_null("context_management")) {
+      reading.context_management = read_context_management(*edits, reading);
+      request.extra = JsonText::trusted("{\"context_management\":" + edits->minified() + "}");
+    }
+  }
   for (const BetaField& field : beta_fields) {
     if (endpoint == Endpoint::count_tokens && !field.counted) continue;
     if (!reading.has_beta(field.beta)) continue;
@@ -72,6 +79,17 @@ ToolChoice read_tool_choice(const JsonValue& value) {
   return choice;
 }
 
+void read_block_binding(Fields& thinking, Reading& reading) {
+  const JsonValue* value = thinking.unless_null("block_binding");
+  if (value == nullptr) return;
+  Fields fields(*value, thinking.at("block_binding"));
+  if (fields.unless_null("prefix_mismatch_behavior") != nullptr) {
+    reading.drops_unbound_thoughts =
+        fields.choice("prefix_mismatch_behavior", {"error", "drop_block"}) == 1;
+  }
+  fields.reject_others();
+}
+
 Thinking read_thinking(const JsonValue& value, Reading& reading) {
   Fields head(value, "thinking");
   const std::string& type = read_string(head.required("type"), "thinking.type");
@@ -93,14 +111,15 @@ Thinking read_thinking(const JsonValue& value, Reading& reading) {
     }
   }
   if (thinking.type == Thinking::Type::adaptive || thinking.type == Thinking::Type::enabled) {
-    if (fields.unless_null("display") != nullptr) {
+    if (const JsonValue* display = fields.unless_null("display")) {
       if (reading.has_beta("thinking-display-updates-")) {
         (void)fields.choice("display", {"summarized", "omitted", "updates"});
       } else {
         (void)fields.choice("display", {"summarized", "omitted"});
       }
+      thinking.display = display->as_string();
     }
-    if (reading.has_beta("thinking-binding-controls-")) (void)fields.optional("block_binding");
+    if (reading.has_beta("thinking-binding-controls-")) read_block_binding(fields, reading);
   }
   fields.reject_others();
   return thinking;
@@ -273,7 +292,7 @@ MessageRequest read_body(const JsonValue& document, Endpoint endpoint, Reading& 
     request.speed = body.choice("speed", {"standard", "fast"}) == 0 ? "standard" : "fast";
   }
   request.cache_control = read_cache_control(body, reading);
-  read_beta_fields(body, endpoint, reading);
+  read_beta_fields(body, endpoint, request, reading);
   body.reject_others();
   return request;
 }

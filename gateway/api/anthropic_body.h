@@ -2,6 +2,7 @@
 // values mean together is `anthropic_rules.h`'s matter.
 #pragma once
 
+#include "gateway/api/anthropic_edits.h"
 #include "gateway/api/anthropic_fields.h"
 #include "gateway/api/anthropic_request.h"
 #include "gateway/api/error.h"
@@ -21,7 +22,10 @@ struct Reading {
   const RequestContext& context;
   // The first valid thing that this gateway cannot do. Kept until the whole body has been read, so
   // that a body the hosted API would refuse gets the hosted API's error.
-  std::optional<ApiError> refusal;
+  std::optional<ApiError> refusal = {};
+  // Values of betas that MessageRequest has no member for.
+  std::optional<ContextEdits> context_management = {};
+  bool drops_unbound_thoughts = false;  // block_binding.prefix_mismatch_behavior
 
   // A beta of that name, dates and versions aside.
   [[nodiscard]] bool has_beta(std::string_view prefix) const;

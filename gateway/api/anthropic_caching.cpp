@@ -29,11 +29,12 @@ void check_count(std::size_t count) {
                         + std::to_string(count) + ".");
 }
 
-// Every item of a local prompt can carry the automatic marker: what could not (thinking, empty
-// text) is refused or left out before this (C-26). So its target is the last item.
+// The last item that can carry a marker (C-26). Empty text is not among the items.
 std::optional<std::size_t> automatic_target(const Flattened& prompt) {
-  if (prompt.items.empty()) return std::nullopt;
-  return prompt.items.size() - 1;
+  for (std::size_t i = prompt.items.size(); i-- > 0;) {
+    if (prompt.items[i].kind != ItemKind::thinking && !prompt.origins[i].is_turn_scoped) return i;
+  }
+  return std::nullopt;
 }
 
 // The marker that acts at an item: of several there the longest lived one, as the formula of C-48

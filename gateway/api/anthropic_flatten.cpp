@@ -54,30 +54,35 @@ Item tool_item(const Tool& tool) {
   return item;
 }
 
+void set_input(Item& item, std::string input) {
+  item.text = std::move(input);
+  item.key_bytes.clear();
+  JsonWriter(item.key_bytes)
+      .begin_object()
+      .key("tool_use")
+      .string(item.id)
+      .key("name")
+      .string(item.name)
+      .key("input")
+      .raw(item.text)
+      .end_object();
+}
+
 Item call_item(const ToolUseBlock& call) {
   Item item;
   item.role = Role::assistant;
   item.kind = ItemKind::tool_use;
   item.id = call.id;
   item.name = call.name;
-  item.text = call.input.text();
-  JsonWriter(item.key_bytes)
-      .begin_object()
-      .key("tool_use")
-      .string(call.id)
-      .key("name")
-      .string(call.name)
-      .key("input")
-      .raw(item.text)
-      .end_object();
+  set_input(item, call.input.text());
   return item;
 }
 
-Item thinking_item(const ThinkingBlock& block) {
+Item thinking_item(std::string thought) {
   Item item;
   item.role = Role::assistant;
   item.kind = ItemKind::thinking;
-  item.text = block.thinking;
+  item.text = std::move(thought);
   JsonWriter(item.key_bytes).begin_object().key("thinking").string(item.text).end_object();
   return item;
 }
@@ -136,9 +141,12 @@ class Flattener {
       const auto& content = messages[i].content;
       for (std::size_t j = 0; j < content.size(); ++j) {
         const std::string path = "messages." + std::to_string(i) + ".content." + std::to_string(j);
-        Item item = item_of(content[j], role_of(messages[i].role), path);
+        Origin origin{.message = i, .block = j};
+        origin.is_turn_scoped = !messages[i].extra.empty();
+        if (messages[i].role == MessageRole::assistant) keys_of_turn_.insert(content_.key());
+        Item item = item_of(content[j], role_of(messages[i].role), path, origin);
         item.turn = turn;
-        push(std::move(item), origin_of(messages[i], i, j));
+        push(std::move(item), origin);
         add_markers(content[j], path);
       }
     }
@@ -151,9 +159,14 @@ class Flattener {
   }
 
  private:
-  Item item_of(const ContentBlock& block, Role role, const std::string& path) {
+  Item item_of(const ContentBlock& block, Role role, const std::string& path, Origin& origin) {
     if (const auto* call = block.get_if<ToolUseBlock>()) return call_item(*call);
-    if (const auto* thought = block.get_if<ThinkingBlock>()) return thinking_item(*thought);
+    if (const auto* thought = block.get_if<ThinkingBlock>()) {
+      return signed_item(thought->signature, origin);
+    }
+    if (const auto* redacted = block.get_if<RedactedThinkingBlock>()) {
+      return signed_item(redacted->data, origin);
+    }
     if (const auto* result = block.get_if<ToolResultBlock>()) return result_item(*result, path);
     return content_item(block, role, path);
   }
@@ -186,16 +199,10 @@ class Flattener {
     return item;
   }
 
-  Origin origin_of(const MessageParam& message, std::size_t index, std::size_t place) {
-    Origin origin{.message = index, .block = place};
-    origin.is_turn_scoped = !message.extra.empty();
-    if (message.role == MessageRole::assistant) keys_of_turn_.insert(content_.key());
-    if (const auto* thought = message.content[place].get_if<ThinkingBlock>()) {
-      const auto signed_thought = read_signature(thought->signature);
-      origin.follows_its_content =
-          signed_thought && keys_of_turn_.contains(signed_thought->bound_to);
-    }
-    return origin;
+  Item signed_item(std::string_view signature, Origin& origin) {
+    SignedThought signed_thought = read_signature(signature).value();
+    origin.follows_its_content = keys_of_turn_.contains(signed_thought.bound_to);
+    return thinking_item(std::move(signed_thought.thought));
   }
 
   void push(Item item, Origin origin) {
@@ -285,25 +292,17 @@ Flattened flatten(const MessageRequest& request, bool keep_billing_line, FileTex
 }
 
 void remove_items(Flattened& prompt, const std::vector<bool>& is_gone) {
-  std::vector<std::size_t> kept_before(prompt.items.size() + 1, 0);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < prompt.items.size(); ++i) {
-    if (!is_gone[i]) {
-      if (kept != i) {
-        prompt.items[kept] = std::move(prompt.items[i]);
-        prompt.origins[kept] = prompt.origins[i];
-      }
-      ++kept;
+    if (is_gone[i]) continue;
+    if (kept != i) {
+      prompt.items[kept] = std::move(prompt.items[i]);
+      prompt.origins[kept] = prompt.origins[i];
     }
-    kept_before[i + 1] = kept;
+    ++kept;
   }
   prompt.items.resize(kept);
   prompt.origins.resize(kept);
-  for (Marker& marker : prompt.markers) {
-    if (!marker.item) continue;
-    const std::size_t upto = kept_before[*marker.item + 1];
-    marker.item = upto == 0 ? std::nullopt : std::optional(upto - 1);
-  }
   int turn = -1;
   std::optional<Role> role;
   for (Item& item : prompt.items) {
@@ -311,6 +310,22 @@ void remove_items(Flattened& prompt, const std::vector<bool>& is_gone) {
     if (std::exchange(role, item.role) != item.role) ++turn;
     item.turn = turn;
   }
+}
+
+void clear_result(Item& item) {
+  item.text = "[This result was cleared to make room.]";
+  item.key_bytes.clear();
+  JsonWriter(item.key_bytes)
+      .begin_object()
+      .key("cleared_tool_result")
+      .string(item.id)
+      .key("is_error")
+      .boolean(item.is_error)
+      .end_object();
+}
+
+void clear_input(Item& item) {
+  set_input(item, "{}");
 }
 
 void describe_settings(const MessageRequest& request, const std::string& model,

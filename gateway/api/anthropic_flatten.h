@@ -54,7 +54,12 @@ struct Flattened {
                                 FileTexts& files);
 
 // Takes out the items with `is_gone`, as if they had never been there: turns that meet become one.
+// Markers must have been placed. None of those items may have one.
 void remove_items(Flattened& prompt, const std::vector<bool>& is_gone);
+
+// What context_management leaves of a tool_result and of a tool_use: that they were there.
+void clear_result(Item& item);
+void clear_input(Item& item);
 
 // Fills model and key_before_* (C-54). Thinking and effort stand before the messages, or before
 // the tools with `settings_before_tools` (C-53).

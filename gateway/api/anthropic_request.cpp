@@ -4,6 +4,7 @@
 #include "gateway/api/anthropic_caching.h"
 #include "gateway/api/anthropic_flatten.h"
 #include "gateway/api/anthropic_rules.h"
+#include "gateway/api/anthropic_thinking.h"
 #include "incipit/json.h"
 
 #include <algorithm>
@@ -44,8 +45,6 @@ Sampling sampling_of(const MessageRequest& request) {
 
 void fill_reply_settings(const MessageRequest& request, const std::vector<bool>& offered,
                          Conversation& conversation) {
-  conversation.continues_assistant = conversation.items.back().section == Section::messages
-                                     && conversation.items.back().role == Role::assistant;
   const ToolChoice choice = request.tool_choice.value_or(ToolChoice{});
   if (choice.type != ToolChoice::Type::none) {
     for (std::size_t i = 0; i < request.tools.size(); ++i) {
@@ -70,8 +69,45 @@ void fill_reply_settings(const MessageRequest& request, const std::vector<bool>&
   conversation.stop_sequences = request.stop_sequences;
 }
 
+void set_items(Conversation& conversation, std::vector<Item> items) {
+  conversation.continues_assistant =
+      items.back().section == Section::messages && items.back().role == Role::assistant;
+  conversation.items = std::move(items);
+}
+
+// Without thinking a model sees no thoughts (C-66). An edit of its own takes the place of what the
+// model does by itself (C-64). C-115: counting leaves earlier turns' thoughts out.
+KeptThoughts kept_thoughts(const MessageRequest& request, const ModelTraits& traits,
+                           Endpoint endpoint, const std::optional<ContextEdits>& edits) {
+  if (thinking_mode(request, traits) == Thinking::Type::disabled) return KeptThoughts::none;
+  if (endpoint == Endpoint::count_tokens) return KeptThoughts::current_turn;
+  const bool keeps = traits.keeps_thinking || (edits && edits->thinking);
+  return keeps ? KeptThoughts::all : KeptThoughts::current_turn;
+}
+
+// Applies the edits. Returns the answer's context_management.
+std::string edit(Flattened& prompt, const ContextEdits& edits, Endpoint endpoint,
+                 const Conversation& settings, const RequestContext& context) {
+  const TokenCount count = [&](const Flattened& counted) {
+    Conversation conversation = settings;
+    set_items(conversation, counted.items);
+    return context.count_tokens(conversation);
+  };
+  std::string answer;
+  JsonWriter json(answer);
+  json.begin_object();
+  if (endpoint == Endpoint::count_tokens) {
+    json.key("original_input_tokens").integer(count(prompt));
+    (void)apply_edits(prompt, edits, count);
+  } else {
+    json.key("applied_edits").raw(apply_edits(prompt, edits, count));
+  }
+  json.end_object();
+  return answer;
+}
+
 MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestContext& context) {
-  Reading reading{context, std::nullopt};
+  Reading reading{context};
   MessageRequest request = read_body(parse_body(body), endpoint, reading);
   const auto model = resolve_model(request.model, context.local_model);
   if (!model) throw ApiError(404, "not_found_error", "model: " + shown(request.model));
@@ -83,10 +119,15 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   check_sampling(request, traits);
   check_messages(request, traits);
   check_output_format(request);
+  check_thoughts(request);
   FileTexts files(reading);
   Flattened prompt = flatten(request, context.keep_billing_line, files);
   place_markers(prompt, request.cache_control);
   check_offered(request, prompt.offered);
+  std::string transformations = "[]";
+  if (traits.binds_thinking) {
+    transformations = check_bindings(prompt, request, reading.drops_unbound_thoughts);
+  }
   if (reading.refusal) throw *reading.refusal;
   check_local_limits(request, context);
 
@@ -96,8 +137,17 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   result.dropped_billing_lines = prompt.dropped_billing_lines;
   result.content_key = prompt.content_key;
   describe_settings(request, *model, traits, context.settings_before_tools, result.conversation);
-  result.conversation.items = std::move(prompt.items);
   fill_reply_settings(request, prompt.offered, result.conversation);
+  strip(prompt, kept_thoughts(request, traits, endpoint, reading.context_management));
+  result.conversation.thinking = plan_thinking(request, traits, prompt);
+  if (reading.context_management) {
+    result.context_management =
+        edit(prompt, *reading.context_management, endpoint, result.conversation, context);
+  }
+  if (reading.has_beta("thinking-binding-controls-")) {
+    result.input_transformations = std::move(transformations);
+  }
+  set_items(result.conversation, std::move(prompt.items));
   result.values = std::move(request);
   return result;
 }

@@ -189,11 +189,6 @@ void check_thinking(const MessageRequest& request, const ModelTraits& traits) {
 }
 
 void check_local_limits(const MessageRequest& request, const RequestContext& context) {
-  if (request.thinking && request.thinking->type != Thinking::Type::disabled) {
-    throw invalid_request("thinking.type: \"" + std::string(name_of(request.thinking->type))
-                          + "\" is not supported yet by this gateway; leave thinking out or "
-                            "use \"disabled\" where the model allows it");
-  }
   if (context.local_tools) return;
   const std::string why =
       ": the loaded model '" + context.local_model

@@ -28,7 +28,7 @@ void check_output_format(const MessageRequest& request);
 // A tool that must be called is one that the model has been told of; `offered` by place in `tools`.
 void check_offered(const MessageRequest& request, const std::vector<bool>& offered);
 
-// Thinking and effort against the model; then that this gateway does not think.
+// Thinking and effort against the model.
 void check_thinking(const MessageRequest& request, const ModelTraits& traits);
 
 // What is valid and only this gateway or its model cannot do.

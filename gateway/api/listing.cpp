@@ -148,11 +148,13 @@ Response count_tokens(const HttpRequest& request, Services& services, RequestRec
   const EncodedPrompt prompt =
       encode(parsed.conversation, services.chat_template, services.tokenizer);
   Response response;
-  JsonWriter(response.body)
-      .begin_object()
-      .key("input_tokens")
-      .integer(static_cast<std::int64_t>(prompt.tokens.size()))
-      .end_object();
+  JsonWriter json(response.body);
+  json.begin_object().key("input_tokens");
+  json.integer(static_cast<std::int64_t>(prompt.tokens.size()));
+  if (!parsed.context_management.empty()) {
+    json.key("context_management").raw(parsed.context_management);
+  }
+  json.end_object();
   return response;
 }
 

@@ -272,9 +272,6 @@ TEST_CASE("thinking follows the matrix of models") {
   const std::string use_adaptive =
       " is not supported for this model. Use \"thinking.type.adaptive\" and "
       "\"output_config.effort\" to control thinking behavior.";
-  const std::string later_adaptive =
-      "thinking.type: \"adaptive\" is not supported yet by this gateway; leave thinking out or use "
-      "\"disabled\" where the model allows it";
   const std::string no_enabled = "\"thinking.type.enabled\"" + use_adaptive;
   const std::string no_disabled = "\"thinking.type.disabled\"" + use_adaptive;
   const std::string no_between = "\"thinking.type.between_tools\" is not supported for this model.";
@@ -313,19 +310,9 @@ TEST_CASE("thinking follows the matrix of models") {
           + R"(","max_tokens":4096,"messages":[{"role":"user","content":"x"}],"thinking":)"
           + std::string(shape) + "}");
     };
-    CHECK(ask(R"({"type":"adaptive"})") == (row.adaptive ? later_adaptive : no_adaptive));
-    const std::string enabled = ask(R"({"type":"enabled","budget_tokens":2048})");
-    if (row.enabled) {
-      CHECK(enabled.starts_with("thinking.type: \"enabled\" is not supported yet"));
-    } else {
-      CHECK(enabled == no_enabled);
-    }
-    const std::string between = ask(R"({"type":"between_tools"})");
-    if (row.between) {
-      CHECK(between.starts_with("thinking.type: \"between_tools\" is not supported yet"));
-    } else {
-      CHECK(between == no_between);
-    }
+    CHECK(ask(R"({"type":"adaptive"})") == (row.adaptive ? "" : no_adaptive));
+    CHECK(ask(R"({"type":"enabled","budget_tokens":2048})") == (row.enabled ? "" : no_enabled));
+    CHECK(ask(R"({"type":"between_tools"})") == (row.between ? "" : no_between));
     CHECK(ask(R"({"type":"disabled"})") == (row.disabled ? "" : no_disabled));
   }
 }
@@ -346,9 +333,28 @@ TEST_CASE("thinking cannot be disabled above high effort on some models") {
   CHECK(complaint(fields(with("max"), "claude-sonnet-5")).empty());
 }
 
+TEST_CASE("thinking between tools is for efforts up to high") {
+  const auto with = [](std::string_view effort) {
+    return complaint(fields(R"("thinking":{"type":"between_tools"},"output_config":{"effort":")"
+                                + std::string(effort) + "\"}",
+                            "claude-sonnet-5-5"));
+  };
+  CHECK(with("high").empty());
+  CHECK(
+      with("xhigh").starts_with("output_config.effort 'xhigh' is not supported when thinking is "));
+  CHECK(with("max").starts_with("output_config.effort 'max' is not supported when thinking is "));
+}
+
 TEST_CASE("a thinking budget must be smaller than max_tokens") {
   CHECK(complaint(fields(R"("thinking":{"type":"enabled","budget_tokens":1024})"))
         == "`max_tokens` must be greater than `thinking.budget_tokens`.");
+  const auto with = [](std::string_view max_tokens) {
+    return complaint(R"({"model":"claude-sonnet-4-6","messages":[{"role":"user","content":"x"}],
+        "thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":)"
+                     + std::string(max_tokens) + "}");
+  };
+  CHECK(with("1024") == "`max_tokens` must be greater than `thinking.budget_tokens`.");
+  CHECK(with("1025").empty());
 }
 
 TEST_CASE("sampling parameters depend on version and model") {

@@ -62,10 +62,6 @@ TEST_CASE("blocks of features that are not here are refused at their path") {
   }
   check_all({
       {messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[
-         {"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"a"}]},
-         {"role":"user","content":"r"}])"),
-       "messages.1.content.0: `thinking` blocks are not supported yet by this gateway"},
-      {messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[
          {"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[
          {"type":"tool_result","tool_use_id":"t","content":[{"type":"browser_state","tabs":[]}]}]}])"),
        "messages.2.content.0.tool_result.content.0: `browser_state` blocks are not supported: "},
@@ -138,7 +134,6 @@ TEST_CASE("features are refused by name") {
   check_all({
       {fields(R"("container":"c")"), "container: "},
       {fields(R"("diagnostics":{"previous_message_id":null})"), "diagnostics: "},
-      {fields(R"("thinking":{"type":"adaptive"})"), "thinking.type: "},
       {fields(
            R"("tools":[{"name":"f","allowed_callers":["code_execution_20260120"],"input_schema":{"type":"object"}}])"),
        "tools.0.custom.allowed_callers.0: "},
@@ -164,10 +159,10 @@ TEST_CASE("beta fields are refused by name under their header") {
   };
 
   for (const Beta& beta : std::vector<Beta>{
-           {"context-management-2025-06-27", R"("context_management":{"edits":[]})",
-            "context_management: not supported yet"},
            {"compact-2026-09-04", R"("compaction":{"type":"summarize"})",
-            "compaction: not supported yet"},
+            "compaction: compaction is not supported by this gateway; summarize"},
+           {"compact-2026-01-12", R"("context_management":{"edits":[{"type":"compact_20260112"}]})",
+            "context_management.edits.0.compact_20260112: compaction is not supported"},
            {"mcp-client-2025-11-20", R"("mcp_servers":[])",
             "mcp_servers: this gateway connects to no MCP servers"},
            {"server-side-fallback-2026-07-01", R"("fallbacks":"default")",
