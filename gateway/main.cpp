@@ -94,9 +94,10 @@ void run(const Config& config) {
   engine_options.kv_memory = config.kv_memory;
   engine_options.max_queue = config.max_queue;
   Engine engine(*model, clock, engine_options);
+  const ReplyGuides guides(chat_template, tokenizer);
   Metrics metrics;
   RateLimits limits(config.limits);
-  Services services{engine, ledger, tokenizer, chat_template, info,  model_id(config.model),
+  Services services{engine, ledger, tokenizer, chat_template, guides, info, model_id(config.model),
                     clock,  keys,   *log,      metrics,       limits};
   services.virtual_clock = config.virtual_clock;
   services.keep_billing_line = config.keep_billing_line;

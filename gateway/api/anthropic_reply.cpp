@@ -1,5 +1,7 @@
 #include "gateway/api/anthropic_reply.h"
 
+#include "gateway/api/signature.h"
+
 #include <incipit/json.h>
 
 #include <array>
@@ -42,9 +44,10 @@ void write_creation_split(JsonWriter& json, const Usage& usage) {
   json.end_object();
 }
 
-void write_output_details(JsonWriter& json) {
+void write_output_tokens(JsonWriter& json, const OutputTokens& tokens) {
+  json.key("output_tokens").integer(tokens.all);
   json.key("output_tokens_details").begin_object();
-  json.key("thinking_tokens").integer(0).end_object();
+  json.key("thinking_tokens").integer(tokens.thinking).end_object();
 }
 
 void write_service(JsonWriter& json, const ReplyFacts& facts) {
@@ -64,6 +67,11 @@ void write_tool_use(JsonWriter& json, std::string_view id, std::string_view name
   json.key("name").string(name).key("input").raw(input);
   json.key("caller").begin_object().key("type").string("direct").end_object();
   json.end_object();
+}
+
+void write_thinking(JsonWriter& json, std::string_view thought, std::string_view signature) {
+  json.begin_object().key("type").string("thinking").key("thinking").string(thought);
+  json.key("signature").string(signature).end_object();
 }
 
 // The bytes of the model where they are an object: a client that sends them back hits the cache.
@@ -141,7 +149,15 @@ std::string AnthropicReply::pieces(const std::vector<Piece>& pieces) {
   for (const Piece& piece : pieces) {
     switch (piece.kind) {
       case Piece::Kind::thinking_start:
+        bytes += block_start(++index_, [](JsonWriter& json) { write_thinking(json, "", ""); });
+        after_start();
+        thought_.emplace();
+        break;
       case Piece::Kind::thinking:
+        *thought_ += piece.text;
+        if (facts_.shows_thinking && !piece.text.empty()) {
+          bytes += block_delta(index_, "thinking_delta", "thinking", piece.text);
+        }
         break;
       case Piece::Kind::text_start:
         bytes += block_start(++index_, [](JsonWriter& json) {
@@ -165,6 +181,14 @@ std::string AnthropicReply::pieces(const std::vector<Piece>& pieces) {
         }
         break;
       case Piece::Kind::stop:
+        if (thought_) {
+          if (!facts_.shows_thinking) {  // W-25: as captured
+            bytes += block_delta(index_, "thinking_delta", "thinking", "");
+          }
+          bytes += block_delta(index_, "signature_delta", "signature",
+                               sign_thought(*thought_, facts_.bound_to, facts_.shows_thinking));
+          thought_.reset();
+        }
         bytes += block_stop(index_);
         break;
     }
@@ -172,7 +196,7 @@ std::string AnthropicReply::pieces(const std::vector<Piece>& pieces) {
   return bytes;
 }
 
-std::string AnthropicReply::end(const StopState& stop, std::int64_t output_tokens) const {
+std::string AnthropicReply::end(const StopState& stop, const OutputTokens& tokens) const {
   std::string data;
   JsonWriter json(data);
   json.begin_object().key("type").string("message_delta").key("delta").begin_object();
@@ -181,8 +205,7 @@ std::string AnthropicReply::end(const StopState& stop, std::int64_t output_token
   json.key("stop_details").null().key("container").null().end_object();
   json.key("usage").begin_object();
   write_input_counters(json, facts_.usage);
-  json.key("output_tokens").integer(output_tokens);
-  write_output_details(json);
+  write_output_tokens(json, tokens);
   json.end_object();
   write_if_set(json, "context_management", facts_.context_management);
   json.end_object();
@@ -201,7 +224,7 @@ void AnthropicReply::collect(const std::vector<Piece>& pieces) {
   for (const Piece& piece : pieces) {
     switch (piece.kind) {
       case Piece::Kind::thinking_start:
-      case Piece::Kind::thinking:
+        blocks_.push_back({"thinking", "", "", ""});
         break;
       case Piece::Kind::text_start:
         blocks_.push_back({"text", "", "", ""});
@@ -209,6 +232,7 @@ void AnthropicReply::collect(const std::vector<Piece>& pieces) {
       case Piece::Kind::tool_start:
         blocks_.push_back({"tool_use", "", make_id("toolu_01"), piece.name});
         break;
+      case Piece::Kind::thinking:
       case Piece::Kind::text:
       case Piece::Kind::tool_input:
         assert(!blocks_.empty());
@@ -220,7 +244,7 @@ void AnthropicReply::collect(const std::vector<Piece>& pieces) {
   }
 }
 
-std::string AnthropicReply::body(const StopState& stop, std::int64_t output_tokens) const {
+std::string AnthropicReply::body(const StopState& stop, const OutputTokens& tokens) const {
   std::string body;
   JsonWriter json(body);
   json.begin_object();
@@ -229,6 +253,9 @@ std::string AnthropicReply::body(const StopState& stop, std::int64_t output_toke
   for (const Block& block : blocks_) {
     if (block.type == "text") {
       json.begin_object().key("type").string("text").key("text").string(block.text).end_object();
+    } else if (block.type == "thinking") {
+      write_thinking(json, facts_.shows_thinking ? std::string_view(block.text) : "",
+                     sign_thought(block.text, facts_.bound_to, facts_.shows_thinking));
     } else {
       write_tool_use(json, block.id, block.name, object_or_empty(block.text));
     }
@@ -240,8 +267,7 @@ std::string AnthropicReply::body(const StopState& stop, std::int64_t output_toke
   json.key("usage").begin_object();
   write_input_counters(json, facts_.usage);
   write_creation_split(json, facts_.usage);
-  json.key("output_tokens").integer(output_tokens);
-  write_output_details(json);
+  write_output_tokens(json, tokens);
   write_service(json, facts_);
   json.end_object().key("diagnostics").raw(facts_.diagnostics);
   write_if_set(json, "context_management", facts_.context_management);

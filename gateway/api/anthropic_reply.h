@@ -3,10 +3,12 @@
 #pragma once
 
 #include "gateway/api/error.h"
+#include "gateway/cache/prefix_key.h"
 #include "gateway/prompt/reply_parser.h"
 #include "incipit/usage.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,13 @@ struct ReplyFacts {
   // JSON; empty where the answer has no such member.
   std::string context_management = {};
   std::string input_transformations = {};
+  PrefixKey bound_to = {};      // what a thought's signature is bound to
+  bool shows_thinking = false;  // else thinking blocks are empty but for their signature
+};
+
+struct OutputTokens {
+  std::int64_t all = 0;
+  std::int64_t thinking = 0;  // of them
 };
 
 class AnthropicReply {
@@ -42,25 +51,26 @@ class AnthropicReply {
   [[nodiscard]] std::string begin(int output_tokens) const;  // message_start
   [[nodiscard]] std::string pieces(const std::vector<Piece>& pieces);
   // message_delta and message_stop: once, with the final state (W-22).
-  [[nodiscard]] std::string end(const StopState& stop, std::int64_t output_tokens) const;
+  [[nodiscard]] std::string end(const StopState& stop, const OutputTokens& tokens) const;
   [[nodiscard]] static std::string ping();
   [[nodiscard]] static std::string error(const ApiError& error, std::string_view request_id);
 
   // Whole: collect the same pieces, then one JSON body. A tool input that max_tokens cut short is
   // no JSON and comes out as {}.
   void collect(const std::vector<Piece>& pieces);
-  [[nodiscard]] std::string body(const StopState& stop, std::int64_t output_tokens) const;
+  [[nodiscard]] std::string body(const StopState& stop, const OutputTokens& tokens) const;
 
  private:
   struct Block {
-    std::string type;  // "text" or "tool_use"
-    std::string text;  // text, or the input JSON
+    std::string type;  // "text", "tool_use" or "thinking"
+    std::string text;  // text, thought, or the input JSON
     std::string id, name;
   };
 
   ReplyFacts facts_;
   std::vector<Block> blocks_;
   int index_ = -1;
+  std::optional<std::string> thought_;  // of the thinking block that is open in a stream
   bool pinged_ = false;
 };
 

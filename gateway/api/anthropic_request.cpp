@@ -129,7 +129,6 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
     transformations = check_bindings(prompt, request, reading.drops_unbound_thoughts);
   }
   if (reading.refusal) throw *reading.refusal;
-  check_local_limits(request, context);
 
   MessagesRequest result;
   result.model = *model;

@@ -25,7 +25,6 @@ struct RequestContext {
   bool version_2026_10_21 = false;  // anthropic-version (W-3, W-4)
   std::vector<std::string> betas;   // anthropic-beta values
   std::string local_model;          // the loaded model's own id, accepted besides claude-* names
-  bool local_tools = false;         // the loaded model's template can write tools
   bool keep_billing_line = false;   // --keep-billing-line
   // Thinking and effort are in front of the tools instead of the messages (C-53).
   bool settings_before_tools = false;

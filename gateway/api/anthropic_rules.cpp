@@ -188,23 +188,4 @@ void check_thinking(const MessageRequest& request, const ModelTraits& traits) {
   }
 }
 
-void check_local_limits(const MessageRequest& request, const RequestContext& context) {
-  if (context.local_tools) return;
-  const std::string why =
-      ": the loaded model '" + context.local_model
-      + "' cannot call tools: its chat template has no place for them. Serve a model whose "
-        "template has, or send the request without tools.";
-  if (!request.tools.empty()) throw invalid_request("tools" + why);
-  for (std::size_t i = 0; i < request.messages.size(); ++i) {
-    const auto& content = request.messages[i].content;
-    const auto block = std::ranges::find_if(content, [](const ContentBlock& candidate) {
-      return candidate.is<ToolUseBlock>() || candidate.is<ToolResultBlock>();
-    });
-    if (block != content.end()) {
-      throw invalid_request("messages." + std::to_string(i) + ".content."
-                            + std::to_string(block - content.begin()) + why);
-    }
-  }
-}
-
 }  // namespace incipit::gateway

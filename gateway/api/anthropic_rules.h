@@ -31,7 +31,4 @@ void check_offered(const MessageRequest& request, const std::vector<bool>& offer
 // Thinking and effort against the model.
 void check_thinking(const MessageRequest& request, const ModelTraits& traits);
 
-// What is valid and only this gateway or its model cannot do.
-void check_local_limits(const MessageRequest& request, const RequestContext& context);
-
 }  // namespace incipit::gateway

@@ -286,7 +286,7 @@ std::optional<std::size_t> parse_size(std::string_view text) {
 }
 
 std::filesystem::path model_path(const std::string& name) {
-  if (name == "tiny") return name;
+  if (name == "tiny" || name == "tiny-thinking") return name;
   std::filesystem::path path = name;
   const bool is_named = name == "default" || name == "gemma3-270m";
   if (is_named) {
@@ -302,13 +302,14 @@ std::filesystem::path model_path(const std::string& name) {
                     path.string(), name));
   }
   throw std::runtime_error(fmt::format(
-      "--model {}: no such file or directory; the known names are default, gemma3-270m and tiny",
+      "--model {}: no such file or directory; the known names are default, gemma3-270m, tiny "
+      "and tiny-thinking",
       name));
 }
 
 std::string model_id(const std::string& name) {
   if (name == "default") return "SmolLM2-135M-Instruct";
-  if (name == "gemma3-270m" || name == "tiny") return name;
+  if (name == "gemma3-270m" || name == "tiny" || name == "tiny-thinking") return name;
   const std::filesystem::path path = std::filesystem::absolute(name).lexically_normal();
   std::string id = (path.has_filename() ? path : path.parent_path()).filename().string();
   if (id.ends_with(".gguf")) id.resize(id.size() - 5);

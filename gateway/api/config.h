@@ -45,8 +45,8 @@ struct Config {
 // "512M", "2GiB", "1000000": bytes, with binary units. Empty when it is not a size.
 [[nodiscard]] std::optional<std::size_t> parse_size(std::string_view text);
 
-// The file or directory of a model name ("default", "gemma3-270m", "tiny" or a path). Throws
-// std::runtime_error, with how to get it, when it does not exist.
+// The file or directory of a model name ("default", "gemma3-270m", "tiny", "tiny-thinking" or a
+// path). Throws std::runtime_error, with how to get it, when it does not exist.
 [[nodiscard]] std::filesystem::path model_path(const std::string& name);
 
 // What clients may call the loaded model: the given name, or the file's or folder's own without

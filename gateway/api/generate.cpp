@@ -72,6 +72,17 @@ ApiError overloaded(const std::string& message, int retry_after) {
   return error;
 }
 
+std::shared_ptr<TokenGuide> guide_of(const Conversation& conversation, const Services& services) {
+  try {
+    return services.guides.guide(conversation);
+  } catch (const constrain::SchemaError& error) {
+    throw invalid_request((error.path.empty() ? "tools" : error.path) + ": " + error.what());
+  } catch (const constrain::ShapeError& error) {
+    throw invalid_request(std::string("the loaded model cannot write such a reply: ")
+                          + error.what());
+  }
+}
+
 // All but the tokens.
 GenerationRequest generation_of(const Conversation& conversation, const CachePlan& plan,
                                 const Scope& scope, const Services& services) {
@@ -82,6 +93,7 @@ GenerationRequest generation_of(const Conversation& conversation, const CachePla
   generation.stop_tokens = services.chat_template.stop_tokens(services.tokenizer);
   generation.salt = kv_salt(scope);
   generation.protections = plan.protections;
+  generation.guide = guide_of(conversation, services);
   return generation;
 }
 
@@ -122,6 +134,7 @@ void throw_unless_answered(const TokenEvent& end, RequestRecord& record) {
     case FinishReason::shutdown:
       throw overloaded("The gateway is shutting down", 5);
     case FinishReason::stop_token:
+    case FinishReason::complete:
     case FinishReason::max_tokens:
     case FinishReason::context_full:
       return;
@@ -165,7 +178,6 @@ RequestContext request_context(const HttpRequest& request, const Services& servi
   context.version_2026_10_21 = version != nullptr && *version != "2023-06-01";  // W-6
   context.betas = betas_of(request);
   context.local_model = services.local_model;
-  context.local_tools = services.chat_template.supports_tools();
   context.keep_billing_line = services.keep_billing_line;
   context.settings_before_tools = services.settings_before_tools;
   context.count_tokens = [&services](const Conversation& conversation) {
@@ -222,7 +234,9 @@ class Run {
             .inference_geo = parsed_.values.inference_geo.value_or("global"),
             .speed = parsed_.values.speed.value_or(""),
             .context_management = parsed_.context_management,
-            .input_transformations = parsed_.input_transformations};
+            .input_transformations = parsed_.input_transformations,
+            .bound_to = parsed_.content_key,
+            .shows_thinking = parsed_.conversation.thinking.is_shown};
   }
 
   // What the next token adds to the answer, perhaps nothing yet. Empty: there is no next token.
@@ -245,7 +259,7 @@ class Run {
   struct End {
     std::vector<Piece> rest;
     StopState stop;
-    std::int64_t output_tokens = 0;
+    OutputTokens tokens;
   };
 
   End end() {
@@ -253,9 +267,10 @@ class Run {
     // The token that ends the turn is generated too, though never delivered.
     if (end_ && end_->reason == FinishReason::stop_token) ++record_.usage.output_tokens;
     record_.tokens_per_second = rate(record_.usage.output_tokens, first_token_);
-    End end{.rest = parser_.finish()};
+    End end;
+    end.rest = parser_.finish();
     end.stop = stop_state(parser_, end_ ? end_->reason : FinishReason::stop_token);
-    end.output_tokens = record_.usage.output_tokens;
+    end.tokens = {record_.usage.output_tokens, parser_.thinking_tokens()};
     return end;
   }
 
@@ -277,7 +292,7 @@ asio::awaitable<std::string> whole_body(Run& run, std::string_view service_tier)
     answer.collect(*pieces);
   const Run::End end = run.end();
   answer.collect(end.rest);
-  co_return answer.body(end.stop, end.output_tokens);
+  co_return answer.body(end.stop, end.tokens);
 }
 
 asio::awaitable<void> stream(Run& run, Reply& reply, Response head, RequestRecord& record) {
@@ -300,7 +315,7 @@ asio::awaitable<void> stream(Run& run, Reply& reply, Response head, RequestRecor
   }
   const Run::End end = run.end();
   std::string last = answer.pieces(end.rest);
-  co_await reply.finish(last + answer.end(end.stop, end.output_tokens));
+  co_await reply.finish(last + answer.end(end.stop, end.tokens));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "gateway/cache/ledger.h"
 #include "gateway/engine/engine.h"
 #include "gateway/prompt/chat_template.h"
+#include "gateway/prompt/reply_guide.h"
 #include "gateway/prompt/tokenizer.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -26,6 +27,7 @@ struct Services {
   Ledger& ledger;
   const Tokenizer& tokenizer;
   const ChatTemplate& chat_template;
+  const ReplyGuides& guides;
   const ModelInfo& model;
   std::string local_model;  // the loaded model's own id, beside the claude-* names
   Clock& clock;

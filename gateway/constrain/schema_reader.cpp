@@ -186,6 +186,13 @@ Alternative SchemaReader::read_keywords(const SchemaPlace& place) {
   Alternative found;
   for (const JsonMember& member : place.schema->as_object())
     read_keyword(place, member, found);
+  // A tool of no parameters says so by an empty list, and means no object whatever.
+  const JsonValue* properties = place.schema->find("properties");
+  if (dialect_ == Dialect::lenient && place.depth == 0 && properties != nullptr
+      && found.properties.empty() && found.additional.empty()
+      && place.schema->find("additionalProperties") == nullptr) {
+    found.is_closed = true;
+  }
   if (found.values && found.values->empty()) {
     throw SchemaError("const", place.path, "`const` is none of the values of `enum`.");
   }

@@ -39,7 +39,8 @@ enum class Dialect : std::uint8_t {
   // has a type (or enum, const, anyOf, allOf, $ref); an unknown keyword or format is an error.
   strict,
   // Other tools. Objects may be open: no more than the listed properties are written, or, where
-  // none are listed, any (`additionalProperties` may then be a schema); a schema without a type
+  // none are listed, any (`additionalProperties` may then be a schema), though not where the
+  // outermost schema lists none on purpose (`"properties": {}`); a schema without a type
   // allows any value, of at most `most_free_nesting` arrays and objects inside one another.
   // Unknown keywords and formats are ignored; known ones that cannot be honoured are errors.
   lenient

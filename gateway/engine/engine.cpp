@@ -167,10 +167,17 @@ void Engine::State::step() {
   sampled.clear();
   for (std::size_t row = 0; row < step.sampled.size(); ++row) {
     const Sequence& sequence = *step.sampled[row];
-    sampled.push_back(sampler
-                          .sample(all.subspan(row * vocab, vocab), sequence.request.sampling,
-                                  static_cast<std::uint64_t>(sequence.length()))
-                          .value_or(Scheduler::no_token));
+    const std::span<float> own = all.subspan(row * vocab, vocab);
+    if (sequence.request.guide) {
+      const auto allowed = sequence.request.guide->allowed(
+          std::min(sequence.request.max_tokens - sequence.generated(),
+                   model.info().context - sequence.length()));
+      if (!allowed.empty()) mask_logits(own, allowed);
+    }
+    sampled.push_back(
+        sampler
+            .sample(own, sequence.request.sampling, static_cast<std::uint64_t>(sequence.length()))
+            .value_or(Scheduler::no_token));
   }
   scheduler.commit(sampled, clock.now());
 }

@@ -5,6 +5,8 @@
 #include "gateway/model/model.h"
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,21 @@ struct Sampling {
   std::uint64_t seed = 0;
 };
 
+// Which tokens a reply may be made of. The engine's thread asks and tells it, in the order of the
+// tokens; a preempted request goes on where it was.
+class TokenGuide {
+ public:
+  virtual ~TokenGuide() = default;
+  // One bit per id, token 0 lowest in word 0; end tokens are among them where the reply may end.
+  // Empty: any token. `remaining` more tokens may come, the next one included. Valid until the next
+  // call.
+  [[nodiscard]] virtual std::span<const std::uint64_t> allowed(int remaining) = 0;
+  // The token was taken; it was allowed and is no end token.
+  virtual void advance(std::int32_t token) = 0;
+  // Only the end can follow.
+  [[nodiscard]] virtual bool done() const = 0;
+};
+
 struct GenerationRequest {
   std::vector<std::int32_t> tokens;  // the prompt; not empty, shorter than the context
   int max_tokens = 0;                // 0 = prefill only (pre-warming)
@@ -24,10 +41,12 @@ struct GenerationRequest {
   std::vector<std::int32_t> stop_tokens;  // end of turn; not delivered
   Digest salt{};                          // isolates KV: equal salts may share blocks
   std::vector<Protection> protections;
+  std::shared_ptr<TokenGuide> guide;  // null: any token
 };
 
 enum class FinishReason : std::uint8_t {
   stop_token,
+  complete,  // the guide lets nothing follow
   max_tokens,
   context_full,  // the model's context ended first
   cancelled,

@@ -52,6 +52,18 @@ std::optional<std::int32_t> most_likely(std::span<const float> logits) {
 
 }  // namespace
 
+void mask_logits(std::span<float> logits, std::span<const std::uint64_t> allowed) {
+  constexpr float impossible = -std::numeric_limits<float>::infinity();
+  for (std::size_t begin = 0; begin < logits.size(); begin += 64) {
+    const std::uint64_t word = begin / 64 < allowed.size() ? allowed[begin / 64] : 0;
+    const std::size_t count = std::min<std::size_t>(64, logits.size() - begin);
+    if (word == ~std::uint64_t{0}) continue;
+    for (std::size_t bit = 0; bit < count; ++bit) {
+      if ((word >> bit & 1U) == 0) logits[begin + bit] = impossible;
+    }
+  }
+}
+
 void Sampler::narrow(std::span<const float> logits, const Sampling& sampling) {
   order_.resize(logits.size());
   std::iota(order_.begin(), order_.end(), 0);

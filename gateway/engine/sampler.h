@@ -17,6 +17,9 @@ namespace incipit::gateway {
 [[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key);
 
+// Makes all tokens impossible but those of `allowed`, one bit per id.
+void mask_logits(std::span<float> logits, std::span<const std::uint64_t> allowed);
+
 // Keeps scratch memory of the size of the vocabulary between calls. One thread.
 class Sampler {
  public:

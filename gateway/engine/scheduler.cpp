@@ -237,7 +237,14 @@ bool Scheduler::accept(Sequence& sequence, std::int32_t token, TimePoint now) {
   event.kind = TokenEvent::Kind::token;
   event.token = token;
   events_.push_back({sequence.id, std::move(event)});
-  if (sequence.length() - sequence.prompt_tokens >= sequence.request.max_tokens) {
+  if (TokenGuide* guide = sequence.request.guide.get()) {
+    guide->advance(token);
+    if (guide->done()) {
+      finish(sequence, FinishReason::complete, now);
+      return true;
+    }
+  }
+  if (sequence.generated() >= sequence.request.max_tokens) {
     finish(sequence, FinishReason::max_tokens, now);
     return true;
   }

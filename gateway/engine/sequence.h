@@ -32,6 +32,8 @@ struct Sequence {
 
   [[nodiscard]] int length() const { return static_cast<int>(tokens.size()); }
 
+  [[nodiscard]] int generated() const { return length() - prompt_tokens; }
+
   // Rows to compute before the next token can be sampled. A preempted request recomputes what it
   // no longer finds, generated tokens included.
   [[nodiscard]] int remaining() const { return length() - computed; }

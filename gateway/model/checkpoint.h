@@ -66,15 +66,17 @@ class Checkpoint {
   [[nodiscard]] virtual Digest digest() const = 0;  // of weights, hyper-parameters and tokenizer
 };
 
-// Opens a GGUF file, a safetensors directory, or "tiny" (the seeded random model). Throws
-// std::runtime_error: one sentence that names file, offset or tensor, the problem, and, for
-// something unsupported, what is supported.
+// Opens a GGUF file, a safetensors directory, or "tiny" or "tiny-thinking" (the seeded random
+// model). Throws std::runtime_error: one sentence that names file, offset or tensor, the problem,
+// and, for something unsupported, what is supported.
 [[nodiscard]] std::unique_ptr<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 [[nodiscard]] std::unique_ptr<Checkpoint> open_gguf(const std::filesystem::path& path);
 [[nodiscard]] std::unique_ptr<Checkpoint> open_safetensors(const std::filesystem::path& directory);
 // Random weights from a seed, made in memory: 32k context, byte-level tokenizer whose special
-// tokens follow id 255 in the order <|end|> <|system|> <|user|> <|assistant|> <|tools|>.
-[[nodiscard]] std::unique_ptr<Checkpoint> make_tiny_checkpoint(std::uint64_t seed = 1);
+// tokens follow id 255 in the order <|end|> <|system|> <|user|> <|assistant|> <|tools|>. `thinks`:
+// with a template of models that think aloud ("tiny-thinking").
+[[nodiscard]] std::unique_ptr<Checkpoint> make_tiny_checkpoint(std::uint64_t seed = 1,
+                                                               bool thinks = false);
 
 // Loads the weights onto the backend, which must outlive the model. `context` 0 = the file's own.
 [[nodiscard]] std::unique_ptr<Model> load_model(const Checkpoint& checkpoint,

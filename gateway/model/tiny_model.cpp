@@ -139,11 +139,13 @@ void add_layer(TinyBuilder& builder, int index) {
 
 }  // namespace
 
-std::unique_ptr<Checkpoint> make_tiny_checkpoint(std::uint64_t seed) {
+std::unique_ptr<Checkpoint> make_tiny_checkpoint(std::uint64_t seed, bool thinks) {
   TinyBuilder builder(seed);
-  builder.parts.origin = "tiny";
+  builder.parts.origin = thinks ? "tiny-thinking" : "tiny";
   builder.parts.config = tiny_config();
+  builder.parts.config.name = builder.parts.origin;
   builder.parts.tokenizer = tiny_tokenizer();
+  if (thinks) builder.parts.tokenizer.chat_template = "<think>";
 
   std::vector<float>& embedding = builder.random(vocabulary, hidden, 0x1p-7F);
   for (int token = 0; token < vocabulary; ++token)

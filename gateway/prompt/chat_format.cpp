@@ -13,7 +13,22 @@ using Family = ChatTemplate::Family;
 #define INCIPIT_FUNCTION_JSON \
   R"({"type": "function", "function": {"name": "$n", "description": "$d", "parameters": $s}})"
 
-// SmolLM2, Qwen2, Qwen2.5, Qwen3 and others; tools as in Hermes.
+// Tools as in Hermes. Families whose own templates know none get them too: their replies are held
+// to the format anyway.
+#define INCIPIT_TOOLS_OPEN                                                       \
+  "# Tools\n\n"                                                                  \
+  "You may call one or more functions to assist with the user query.\n\n"        \
+  "You are provided with function signatures within <tools></tools> XML tags:\n" \
+  "<tools>\n"
+#define INCIPIT_TOOLS_CLOSE                                                               \
+  "\n</tools>\n\n"                                                                        \
+  "For each function call, return a json object with function name and arguments within " \
+  "<tool_call></tool_call> XML tags:\n"                                                   \
+  "<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
+#define INCIPIT_CALL "<tool_call>\n{\"name\": \"$n\", \"arguments\": $t}\n</tool_call>"
+#define INCIPIT_RESULT "<tool_response>\n$e$t\n</tool_response>"
+
+// SmolLM2, Qwen2, Qwen2.5, Qwen3 and others.
 constexpr ChatFormat chatml{
     .family = Family::chatml,
     .name = "chatml",
@@ -26,26 +41,23 @@ constexpr ChatFormat chatml{
     .assistant_open = "<|im_start|>assistant\n",
     .assistant_close = "<|im_end|>\n",
     .join = "\n",
-    .tools_open =
-        "<|im_start|>system\n# Tools\n\n"
-        "You may call one or more functions to assist with the user query.\n\n"
-        "You are provided with function signatures within <tools></tools> XML tags:\n"
-        "<tools>\n",
+    .tools_open = "<|im_start|>system\n" INCIPIT_TOOLS_OPEN,
     .tool = INCIPIT_FUNCTION_JSON,
     .tool_join = "\n",
-    .tools_close =
-        "\n</tools>\n\n"
-        "For each function call, return a json object with function name and arguments within "
-        "<tool_call></tool_call> XML tags:\n"
-        "<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>",
+    .tools_close = INCIPIT_TOOLS_CLOSE,
     .tools_then_system = "\n\n",
     .tools_then_turn = "<|im_end|>\n",
-    .call = "<tool_call>\n{\"name\": \"$n\", \"arguments\": $t}\n</tool_call>",
+    .call = INCIPIT_CALL,
     .calls_join = "\n",
-    .result = "<tool_response>\n$e$t\n</tool_response>",
+    .result = INCIPIT_RESULT,
     .stops = {"<|im_end|>", "<|endoftext|>", ""},
 };
 
+#define INCIPIT_LLAMA_TOOLS                                                                       \
+  "You have access to the following functions. To call a function, please respond with JSON for " \
+  "a "                                                                                            \
+  "function call. Respond in the format {\"name\": function name, \"parameters\": dictionary of " \
+  "argument name and its value}. Do not use variables.\n\n"
 #define INCIPIT_LLAMA_HEADER(role) "<|start_header_id|>" role "<|end_header_id|>\n\n"
 
 constexpr ChatFormat llama3{
@@ -60,6 +72,12 @@ constexpr ChatFormat llama3{
     .assistant_open = INCIPIT_LLAMA_HEADER("assistant"),
     .assistant_close = "<|eot_id|>",
     .join = "\n",
+    .tools_open = INCIPIT_LLAMA_HEADER("system") INCIPIT_LLAMA_TOOLS,
+    .tool = INCIPIT_FUNCTION_JSON,
+    .tool_join = "\n\n",
+    .tools_then_system = "\n\n",
+    .tools_then_turn = "\n\n<|eot_id|>",
+    .call_syntax = ChatTemplate::CallSyntax::bare,
     .call = R"({"name": "$n", "parameters": $t})",
     .calls_join = "\n",
     .result = "$e$t",
@@ -78,16 +96,7 @@ constexpr ChatFormat llama31 = [] {
   format.system_open = INCIPIT_LLAMA_HEADER("system") INCIPIT_LLAMA_DATES;
   format.always_has_system = true;
   format.tools_open = INCIPIT_LLAMA_HEADER(
-      "system") "Environment: ipython\n" INCIPIT_LLAMA_DATES
-                "You have access to the following functions. To call a function, please respond "
-                "with JSON "
-                "for a function call. Respond in the format {\"name\": function name, "
-                "\"parameters\": "
-                "dictionary of argument name and its value}. Do not use variables.\n\n";
-  format.tool = INCIPIT_FUNCTION_JSON;
-  format.tool_join = "\n\n";
-  format.tools_then_system = "\n\n";
-  format.tools_then_turn = "\n\n<|eot_id|>";
+      "system") "Environment: ipython\n" INCIPIT_LLAMA_DATES INCIPIT_LLAMA_TOOLS;
   return format;
 }();
 
@@ -109,6 +118,7 @@ constexpr ChatFormat mistral{
     .tool_join = ", ",
     .tools_close = "][/AVAILABLE_TOOLS]",
     .tools_then_system = "[INST]",
+    .call_syntax = ChatTemplate::CallSyntax::bracketed,
     .call = R"({"name": "$n", "arguments": $t, "id": "$i"})",
     .calls_open = "[TOOL_CALLS][",
     .calls_join = ", ",
@@ -118,14 +128,23 @@ constexpr ChatFormat mistral{
     .stops = {"</s>", "", ""},
 };
 
-// Mistral 7B 0.1 and 0.2 spell [INST] out and know no tools.
+// Mistral 7B 0.1 and 0.2 spell [INST] out and know no tools of their own.
 constexpr ChatFormat early_mistral = [] {
   ChatFormat format = mistral;
   format.marker = "</s>";
   format.system_open = format.user_open = "[INST] ";
   format.system_close = format.user_close = " [/INST]";
-  format.tools_open = format.tool = format.tool_join = format.tools_close = {};
-  format.tools_then_system = {};
+  format.tools_open = "[INST] " INCIPIT_TOOLS_OPEN;
+  format.tool_join = "\n";
+  format.tools_close = INCIPIT_TOOLS_CLOSE;
+  format.tools_then_system = format.tools_then_turn = "\n\n";
+  format.tools_join_user = true;
+  format.call_syntax = ChatTemplate::CallSyntax::tagged;
+  format.call = INCIPIT_CALL;
+  format.calls_open = format.calls_close = {};
+  format.calls_join = "\n";
+  format.result = INCIPIT_RESULT;
+  format.result_is_turn = false;
   return format;
 }();
 
@@ -141,9 +160,16 @@ constexpr ChatFormat gemma{
     .assistant_open = "<start_of_turn>model\n",
     .assistant_close = "<end_of_turn>\n",
     .join = "\n",
-    .call = R"({"name": "$n", "arguments": $t})",
+    .tools_open = "<start_of_turn>user\n" INCIPIT_TOOLS_OPEN,
+    .tool = INCIPIT_FUNCTION_JSON,
+    .tool_join = "\n",
+    .tools_close = INCIPIT_TOOLS_CLOSE,
+    .tools_then_system = "\n\n",
+    .tools_then_turn = "\n\n",
+    .tools_join_user = true,
+    .call = INCIPIT_CALL,
     .calls_join = "\n",
-    .result = "$e$t",
+    .result = INCIPIT_RESULT,
     .stops = {"<end_of_turn>", "<eos>", ""},
 };
 
@@ -170,6 +196,11 @@ constexpr ChatFormat tiny{
 };
 
 #undef INCIPIT_FUNCTION_JSON
+#undef INCIPIT_TOOLS_OPEN
+#undef INCIPIT_TOOLS_CLOSE
+#undef INCIPIT_CALL
+#undef INCIPIT_RESULT
+#undef INCIPIT_LLAMA_TOOLS
 #undef INCIPIT_LLAMA_HEADER
 #undef INCIPIT_LLAMA_DATES
 

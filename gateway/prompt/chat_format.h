@@ -27,16 +27,18 @@ struct ChatFormat {
   std::string_view assistant_open, assistant_close;
   std::string_view join;  // between two items of one turn
 
-  std::string_view tools_open = {};  // empty: the family writes no tools
-  std::string_view tool = {};        // pattern
+  std::string_view tools_open;
+  std::string_view tool = {};  // pattern
   std::string_view tool_join = {};
   std::string_view tools_close = {};        // after the last tool …
   std::string_view tools_then_system = {};  // … when system text follows
   std::string_view tools_then_turn = {};    // … when none does
+  bool tools_join_user = false;  // then: no turn of their own, they lead the first user turn
 
-  std::string_view call = {};                                           // pattern of a tool_use
-  std::string_view calls_open = {}, calls_join = {}, calls_close = {};  // around a run of them
-  std::string_view result = {};                                         // pattern of a tool_result
+  ChatTemplate::CallSyntax call_syntax = ChatTemplate::CallSyntax::tagged;  // in replies
+  std::string_view call = {};                                               // pattern of a tool_use
+  std::string_view calls_open = {}, calls_join = {}, calls_close = {};      // around a run of them
+  std::string_view result = {};                          // pattern of a tool_result
   bool result_is_turn = false;                           // a result is no part of a user turn
   std::string_view result_open = {}, result_close = {};  // then: around each
 

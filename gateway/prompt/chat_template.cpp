@@ -1,14 +1,18 @@
 #include "gateway/prompt/chat_template.h"
 
 #include "gateway/prompt/chat_format.h"
+#include "gateway/prompt/reply_text.h"
 #include "incipit/json.h"
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace incipit::gateway {
 
 namespace {
+
+constexpr std::string_view no_thought = "<think>\n\n</think>\n\n";
 
 // What stands open at the end of the text written so far.
 enum class Voice : std::uint8_t {
@@ -61,13 +65,19 @@ std::string default_system_of(std::string_view jinja) {
 
 class Writer {
  public:
-  Writer(const ChatFormat& format, std::string_view default_system, std::string_view assistant_open)
-      : format_(format), default_system_(default_system), assistant_open_(assistant_open) {}
+  // How an assistant turn begins. `open`: in a thought.
+  enum class Thought : std::uint8_t { none, empty, open };
+
+  Writer(const ChatFormat& format, std::string_view default_system, Thought thought)
+      : format_(format), default_system_(default_system), thought_(thought) {}
 
   void literal(std::string_view text) { append(text, true); }
 
   void write(const Item& item) {
     move_to(voice_of(item));
+    if (item.kind != ItemKind::thinking && std::exchange(in_thought_, false)) {
+      literal(no_thought.substr(thought_opening.size()));
+    }
     switch (item.kind) {
       case ItemKind::tool:
         return expand(format_.tool, item);
@@ -78,7 +88,7 @@ class Writer {
       case ItemKind::tool_result:
         return expand(format_.result, item);
       case ItemKind::thinking:
-        literal("<think>\n");
+        if (!std::exchange(in_thought_, false)) literal(thought_opening);
         append(item.text, false);
         literal("\n</think>\n\n");
         fresh_ = true;
@@ -151,13 +161,7 @@ class Writer {
   }
 
   [[nodiscard]] Voice voice_of(const Item& item) const {
-    if (item.section == Section::tools) {
-      if (format_.tools_open.empty()) {
-        throw std::invalid_argument("the model's chat template (" + std::string(format_.name)
-                                    + ") cannot write tools");
-      }
-      return Voice::tools;
-    }
+    if (item.section == Section::tools) return Voice::tools;
     if (item.section == Section::system) return Voice::system;
     if (item.kind == ItemKind::tool_use) return Voice::calls;
     if (item.kind == ItemKind::tool_result && format_.result_is_turn) return Voice::result;
@@ -203,6 +207,7 @@ class Writer {
     if (voice_ == Voice::tools) {
       literal(format_.tools_close);
       literal(format_.tools_then_turn);
+      if (format_.tools_join_user && next == Voice::user) return;
     } else if (format_.always_has_system) {
       literal(format_.system_open);
       literal(format_.system_close);
@@ -233,13 +238,20 @@ class Writer {
       case Voice::result:
         return literal(format_.result_open);
       case Voice::assistant:
-        return literal(assistant_open_);
+        return open_assistant_turn();
       case Voice::calls:
-        literal(assistant_open_);
+        open_assistant_turn();
         return literal(format_.calls_open);
       default:
         throw std::logic_error("items of a prompt are not in the order tools, system, messages");
     }
+  }
+
+  void open_assistant_turn() {
+    literal(format_.assistant_open);
+    if (thought_ == Thought::empty) literal(no_thought);
+    if (thought_ == Thought::open) literal(thought_opening);
+    in_thought_ = thought_ == Thought::open;
   }
 
   void literal_close() {
@@ -263,16 +275,18 @@ class Writer {
 
   const ChatFormat& format_;
   std::string_view default_system_;
-  std::string_view assistant_open_;
+  Thought thought_;
   std::vector<Fragment> fragments_;
   Voice voice_ = Voice::none;
+  bool in_thought_ = false;
   bool fresh_ = false;  // `voice_` was opened and nothing has been said in it
 };
 
 }  // namespace
 
 ChatTemplate::ChatTemplate(const ModelConfig& config, const TokenizerSpec& spec)
-    : format_(&recognise_format(config, spec)), assistant_open_(format_->assistant_open) {
+    : format_(&recognise_format(config, spec)),
+      thinks_(spec.chat_template.find("<think>") != std::string::npos) {
   const bool writes_bos = format_->family == Family::llama3 || format_->family == Family::mistral
                           || format_->family == Family::gemma;
   if (writes_bos && spec.bos >= 0 && static_cast<std::size_t>(spec.bos) < spec.pieces.size()) {
@@ -282,9 +296,7 @@ ChatTemplate::ChatTemplate(const ModelConfig& config, const TokenizerSpec& spec)
     default_system_ = default_system_of(spec.chat_template);
     // Qwen3 answers without thinking aloud when its turn begins with an empty thought. The thought
     // stays in earlier turns, so that a longer conversation begins as the shorter one did.
-    if (spec.chat_template.find("enable_thinking") != std::string::npos) {
-      assistant_open_ += "<think>\n\n</think>\n\n";
-    }
+    writes_no_thought_ = spec.chat_template.find("enable_thinking") != std::string::npos;
   }
   replies_start_with_blank_ =
       format_->family == Family::mistral && spec.kind == TokenizerSpec::Kind::sentencepiece;
@@ -298,23 +310,14 @@ std::string_view ChatTemplate::name() const {
   return format_->name;
 }
 
-bool ChatTemplate::supports_tools() const {
-  return !format_->tools_open.empty();
-}
-
 ChatTemplate::CallSyntax ChatTemplate::call_syntax() const {
-  switch (format_->family) {
-    case Family::llama3:
-      return CallSyntax::bare;
-    case Family::mistral:
-      return CallSyntax::bracketed;
-    default:
-      return CallSyntax::tagged;
-  }
+  return format_->call_syntax;
 }
 
 std::vector<Fragment> ChatTemplate::render(const Conversation& conversation) const {
-  Writer writer(*format_, default_system_, assistant_open_);
+  Writer::Thought thought = writes_no_thought_ ? Writer::Thought::empty : Writer::Thought::none;
+  if (thinks_ && conversation.thinking.wanted) thought = Writer::Thought::open;
+  Writer writer(*format_, default_system_, thought);
   writer.literal(bos_);
   const auto& items = conversation.items;
   const auto is_assistant = [](const Item& item) {

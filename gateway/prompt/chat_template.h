@@ -31,7 +31,14 @@ class ChatTemplate {
 
   [[nodiscard]] Family family() const;
   [[nodiscard]] std::string_view name() const;
-  [[nodiscard]] bool supports_tools() const;
+
+  // The family's models can think aloud before they answer: <think> … </think>.
+  [[nodiscard]] bool thinks() const { return thinks_; }
+
+  // The prompt ends inside a thought, which the reply goes on with.
+  [[nodiscard]] bool opens_thought(const Conversation& conversation) const {
+    return thinks_ && conversation.thinking.wanted && !conversation.continues_assistant;
+  }
 
   // The whole prompt in order: tools, system, messages, then the opening of the assistant's turn
   // (or the unfinished assistant turn). Exactly one fragment per item has `ends_item`.
@@ -49,7 +56,8 @@ class ChatTemplate {
   //    last item ends where the prompt ends. (A system turn between the messages counts as part of
   //    the user turn before it.)
   //  - What joins two items of one turn belongs to the later one.
-  // Throws std::invalid_argument for tools that the family cannot write.
+  //  - Where thinking is wanted from a model that can, all assistant turns open with a thought,
+  //    which is closed at once in those that have none.
   [[nodiscard]] std::vector<Fragment> render(const Conversation& conversation) const;
 
   // Tokens that end the assistant's turn.
@@ -70,7 +78,8 @@ class ChatTemplate {
   const ChatFormat* format_;    // static
   std::string bos_;             // spelling of the beginning-of-text token, or empty
   std::string default_system_;  // what the family puts in when the caller gives no system text
-  std::string assistant_open_;
+  bool thinks_ = false;
+  bool writes_no_thought_ = false;  // answers at once when its turn begins with an empty thought
   bool replies_start_with_blank_ = false;
 };
 

@@ -1,9 +1,11 @@
 #include "gateway/prompt/reply_parser.h"
 
 #include "gateway/prompt/call_finder.h"
+#include "gateway/prompt/reply_text.h"
 #include "gateway/prompt/stop_matcher.h"
 #include "gateway/prompt/utf8.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace incipit::gateway {
@@ -11,18 +13,23 @@ namespace incipit::gateway {
 namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
-constexpr std::string_view mistral_calls = "[TOOL_CALLS]";
+constexpr std::string_view white_space = " \t\r\n";
 
 std::optional<CallFinder> make_finder(const Conversation& conversation,
                                       ChatTemplate::CallSyntax syntax) {
-  // A reply that goes on with the caller's words is no bare call.
-  const bool is_continued_bare =
-      conversation.continues_assistant && syntax == ChatTemplate::CallSyntax::bare;
-  if (conversation.callable.empty() || is_continued_bare) return std::nullopt;
+  if (conversation.callable.empty()) return std::nullopt;
   std::vector<std::string> tools;
   for (const CallableTool& tool : conversation.callable)
     tools.push_back(tool.name);
-  return CallFinder(syntax, std::move(tools));
+  return CallFinder(CallGrammar(syntax), tools);
+}
+
+// How much of the end of `text` could be the beginning of `pattern`.
+std::size_t begun(std::string_view text, std::string_view pattern) {
+  std::size_t length = std::min(text.size(), pattern.size() - 1);
+  while (!text.ends_with(pattern.substr(0, length)))
+    --length;
+  return length;
 }
 
 }  // namespace
@@ -30,14 +37,12 @@ std::optional<CallFinder> make_finder(const Conversation& conversation,
 struct ReplyParser::State {
   State(const Conversation& conversation, const ChatTemplate& chat_template,
         const Tokenizer& tokenizer_)
-      : tokenizer(tokenizer_),
+      : reply_text(tokenizer_),
         stops(conversation.stop_sequences),
         finder(make_finder(conversation, chat_template.call_syntax())),
+        in_thought(chat_template.opens_thought(conversation)),
         takes_one_call(!conversation.parallel_tool_calls),
         drops_blank(chat_template.replies_start_with_blank() && !conversation.continues_assistant) {
-    if (finder && chat_template.call_syntax() == ChatTemplate::CallSyntax::bracketed) {
-      calls_token = tokenizer.special(mistral_calls);
-    }
   }
 
   // Whole characters of what has come, with bad bytes replaced; the rest stays in `undecoded`.
@@ -64,6 +69,58 @@ struct ReplyParser::State {
   }
 
   void pass_on(std::string_view text) {
+    if (in_thought) {
+      text = think(text);
+      if (in_thought) return;
+    }
+    if (is_behind_thought) {
+      text.remove_prefix(std::min(text.find_first_not_of(white_space), text.size()));
+      if (text.empty()) return;
+      is_behind_thought = false;
+    }
+    if (finder && finder->is_inside()) return find(text);
+    const std::string certain = stops.feed(text);
+    find(certain);
+  }
+
+  // Takes what belongs to the thought; returns the rest.
+  std::string_view think(std::string_view text) {
+    thought += text;
+    const std::size_t end = thought.find(thought_closing);
+    if (end == std::string::npos) {
+      // A line end in front of the closing belongs to it.
+      const std::size_t keep = std::max(begun(thought, "\n" + std::string(thought_closing)),
+                                        begun(thought, thought_closing));
+      emit_thought(thought.size() - keep);
+      return {};
+    }
+    const std::string_view rest =
+        text.substr(text.size() - (thought.size() - end - thought_closing.size()));
+    thought.resize(end);
+    if (thought.ends_with('\n')) thought.pop_back();
+    end_thought();
+    is_behind_thought = true;
+    return rest;
+  }
+
+  // Nothing is a thought until there is more than white space.
+  void emit_thought(std::size_t length) {
+    if (!has_thought) {
+      if (thought.find_first_not_of(white_space) >= length) return;
+      pieces.push_back({Piece::Kind::thinking_start, {}, {}});
+      has_thought = true;
+    }
+    if (length > 0) pieces.push_back({Piece::Kind::thinking, thought.substr(0, length), {}});
+    thought.erase(0, length);
+  }
+
+  void end_thought() {
+    emit_thought(thought.size());
+    if (has_thought) pieces.push_back({Piece::Kind::stop, {}, {}});
+    in_thought = false;
+  }
+
+  void find(std::string_view text) {
     if (!finder) return say(text);
     std::vector<Finding> findings;
     finder->feed(text, findings);
@@ -73,10 +130,21 @@ struct ReplyParser::State {
   void take(std::vector<Finding>& findings) {
     for (Finding& finding : findings) {
       if (has_only_call()) return;
-      if (finding.call) {
-        call(std::move(*finding.call));
-      } else {
-        say(finding.text);
+      switch (finding.kind) {
+        case Finding::Kind::text:
+          say(finding.text);
+          break;
+        case Finding::Kind::call:
+          end_text();
+          pieces.push_back({Piece::Kind::tool_start, {}, std::move(finding.text)});
+          break;
+        case Finding::Kind::input:
+          pieces.push_back({Piece::Kind::tool_input, std::move(finding.text), {}});
+          break;
+        case Finding::Kind::end:
+          pieces.push_back({Piece::Kind::stop, {}, {}});
+          has_called = true;
+          break;
       }
     }
   }
@@ -93,23 +161,18 @@ struct ReplyParser::State {
     in_text = false;
   }
 
-  void call(ToolCall made) {
-    end_text();
-    pieces.push_back({Piece::Kind::tool_start, {}, std::move(made.name)});
-    pieces.push_back({Piece::Kind::tool_input, std::move(made.input), {}});
-    pieces.push_back({Piece::Kind::stop, {}, {}});
-    has_called = true;
-  }
-
   [[nodiscard]] bool has_only_call() const { return takes_one_call && has_called; }
 
   [[nodiscard]] bool is_done() const { return stops.matched() || has_only_call(); }
 
-  const Tokenizer& tokenizer;
+  ReplyText reply_text;
   std::string undecoded;
   StopMatcher stops;
   std::optional<CallFinder> finder;
-  std::optional<std::int32_t> calls_token;  // stands for its spelling, where it stands for no text
+  std::string thought;  // what of it has not been given out
+  std::int64_t thinking_tokens = 0;
+  bool in_thought, has_thought = false;
+  bool is_behind_thought = false;  // and nothing but white space has come
   bool takes_one_call;
   bool drops_blank;  // one at the very start
   bool in_text = false;
@@ -125,10 +188,8 @@ ReplyParser::~ReplyParser() = default;
 
 std::vector<Piece> ReplyParser::feed(std::int32_t token) {
   if (done()) return {};
-  const bool opens_calls = state_->calls_token && *state_->calls_token == token;
-  const std::string text =
-      state_->decode(opens_calls ? mistral_calls : state_->tokenizer.bytes(token));
-  state_->pass_on(state_->stops.feed(text));
+  if (state_->in_thought) ++state_->thinking_tokens;
+  state_->pass_on(state_->decode(state_->reply_text.bytes(token)));
   return std::exchange(state_->pieces, {});
 }
 
@@ -136,9 +197,10 @@ std::vector<Piece> ReplyParser::finish() {
   if (!done()) {
     if (!state_->undecoded.empty()) {
       state_->undecoded.clear();
-      state_->pass_on(state_->stops.feed(replacement));
+      state_->pass_on(replacement);
     }
-    state_->pass_on(state_->stops.flush());
+    if (state_->in_thought) state_->end_thought();
+    state_->find(state_->stops.flush());
   }
   if (state_->finder) {
     std::vector<Finding> findings;
@@ -155,6 +217,10 @@ const std::optional<std::string>& ReplyParser::stop_sequence() const {
 
 bool ReplyParser::called_tools() const {
   return state_->has_called;
+}
+
+std::int64_t ReplyParser::thinking_tokens() const {
+  return state_->thinking_tokens;
 }
 
 bool ReplyParser::done() const {

@@ -1,5 +1,5 @@
-// Token ids to pieces of content blocks: whole UTF-8 characters, stop sequences cut, tool calls
-// recognised in the family's own format.
+// Token ids to pieces of content blocks: whole UTF-8 characters, thoughts and tool calls recognised
+// in the family's own format, stop sequences cut. Stop sequences count in text alone.
 #pragma once
 
 #include "gateway/prompt/chat_template.h"
@@ -21,7 +21,8 @@ struct Piece {
     text_start,
     text,        // `text`: more of the current text block
     tool_start,  // `name`
-    tool_input,  // `text`: more of the input JSON; all pieces of a block join to one JSON object
+    tool_input,  // `text`: more of the input JSON; the pieces of a call join to one JSON object,
+                 // unless the reply ended before it did
     stop,        // the current block ends
   };
   Kind kind = Kind::text;
@@ -43,6 +44,8 @@ class ReplyParser {
 
   [[nodiscard]] const std::optional<std::string>& stop_sequence() const;
   [[nodiscard]] bool called_tools() const;
+  // Tokens fed until the thought had ended.
+  [[nodiscard]] std::int64_t thinking_tokens() const;
   // No more output is wanted: a stop sequence matched, or the one permitted tool call is complete.
   [[nodiscard]] bool done() const;
 

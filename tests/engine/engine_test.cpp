@@ -161,6 +161,85 @@ TEST_CASE("every way of ending yields exactly one terminal event") {
   CHECK(bench.becomes_idle());
 }
 
+namespace {
+
+// Only multiples of `step`, so many of them; an end token from the third on.
+class EveryNth : public TokenGuide {
+ public:
+  EveryNth(int step, int most, std::int32_t end) : step_(step), most_(most), end_(end) {}
+
+  std::span<const std::uint64_t> allowed(int remaining) override {
+    asked.push_back(remaining);
+    mask_ = 0;
+    for (int token = 0; token < 64; token += step_)
+      mask_ |= std::uint64_t{1} << token;
+    if (told.size() < 2) mask_ &= ~(std::uint64_t{1} << end_);
+    return {&mask_, 1};
+  }
+
+  void advance(std::int32_t token) override { told.push_back(token); }
+
+  [[nodiscard]] bool done() const override { return static_cast<int>(told.size()) >= most_; }
+
+  std::vector<int> asked;
+  std::vector<std::int32_t> told;
+
+ private:
+  int step_, most_;
+  std::int32_t end_;
+  std::uint64_t mask_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a guided reply is made of allowed tokens and ends when the guide is done") {
+  EngineBench bench;
+  bench.read_on(1);
+  GenerationRequest request = greedy(prompt_of(1, 40), 20);
+  auto guide = std::make_shared<EveryNth>(7, 5, 0);
+  request.guide = guide;
+  const Received got = bench.run(request);
+  CHECK(got.reason == FinishReason::complete);
+  REQUIRE(got.tokens.size() == 5);
+  for (const std::int32_t token : got.tokens)
+    CHECK(token % 7 == 0);
+  CHECK(guide->told == got.tokens);
+  CHECK(guide->asked == std::vector<int>{20, 19, 18, 17, 16});
+
+  // Of the allowed tokens the likeliest, which is what the same mask gives outside of an engine.
+  std::uint64_t prefix = 0;
+  for (const std::int32_t token : prompt_of(1, 40))
+    prefix = extend_prefix(prefix, token);
+  for (const std::int32_t token : got.tokens) {
+    std::vector<float> logits(64);
+    scripted_logits(prefix, logits);
+    std::int32_t best = 7;
+    for (std::int32_t candidate = 0; candidate < 64; candidate += 7) {
+      const bool may = candidate != 0 || &token - got.tokens.data() >= 2;
+      if (may
+          && logits[static_cast<std::size_t>(candidate)] > logits[static_cast<std::size_t>(best)]) {
+        best = candidate;
+      }
+    }
+    CHECK(token == best);
+    prefix = extend_prefix(prefix, token);
+  }
+  CHECK(bench.becomes_idle());
+}
+
+TEST_CASE("a guide knows of the context's end, and max_tokens ends a guided reply too") {
+  EngineBench bench({.block_tokens = 16}, 48);
+  bench.read_on(1);
+  GenerationRequest request = greedy(prompt_of(1, 40), 20);
+  auto guide = std::make_shared<EveryNth>(7, 100, 0);
+  request.guide = guide;
+  CHECK(bench.run(request).reason == FinishReason::context_full);
+  CHECK(guide->asked.front() == 8);
+  request = greedy(prompt_of(1, 40), 3);
+  request.guide = std::make_shared<EveryNth>(7, 100, 0);
+  CHECK(bench.run(request).reason == FinishReason::max_tokens);
+}
+
 TEST_CASE("32 concurrent streams on two threads are each right") {
   // Room for all: under eviction, how much is reused would depend on who arrives when.
   EngineBench bench(

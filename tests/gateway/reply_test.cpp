@@ -1,5 +1,6 @@
 // The answer against the captured bodies and streams of anthropic-wire sections 9 to 11.
 #include "gateway/api/anthropic_reply.h"
+#include "gateway/api/signature.h"
 
 #include <incipit/json.h>
 
@@ -107,7 +108,7 @@ TEST_CASE("a whole body has the keys and the order of the captured one") {
   reply.collect({text_start(), text("Hi there! "), text("How can I"), stop()});
   // Section 9, as captured.
   CHECK(
-      reply.body({"max_tokens", ""}, 8)
+      reply.body({"max_tokens", ""}, {.all = 8})
       == R"({"model":"claude-sonnet-5-5","id":"msg_011CfXSzxsmp4XSw2RKxyW3e","type":"message",)"
          R"("role":"assistant","content":[{"type":"text","text":"Hi there! How can I"}],)"
          R"("container":null,"stop_reason":"max_tokens","stop_sequence":null,"stop_details":null,)"
@@ -125,7 +126,7 @@ TEST_CASE("a whole body reports both write classes and their sum") {
   usage.cache_creation_1h = 100;
   usage.cache_read_input_tokens = 1800;
   const AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = usage});
-  const JsonValue body = JsonValue::parse(reply.body({"end_turn", ""}, 1));
+  const JsonValue body = JsonValue::parse(reply.body({"end_turn", ""}, {.all = 1}));
   const JsonValue& shown = *body.find("usage");
   CHECK(shown.find("cache_creation_input_tokens")->as_integer() == 248);
   CHECK(shown.find("cache_read_input_tokens")->as_integer() == 1800);
@@ -136,16 +137,16 @@ TEST_CASE("a whole body reports both write classes and their sum") {
 
 TEST_CASE("an answer that ends before any text has empty content") {
   const AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
-  const JsonValue body = JsonValue::parse(reply.body({"max_tokens", ""}, 0));
+  const JsonValue body = JsonValue::parse(reply.body({"max_tokens", ""}, {.all = 0}));
   CHECK(body.find("content")->as_array().empty());
   CHECK(body.find("stop_sequence")->is_null());
 }
 
 TEST_CASE("a matched stop sequence is named") {
   AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
-  const JsonValue body = JsonValue::parse(reply.body({"stop_sequence", "\n5"}, 21));
+  const JsonValue body = JsonValue::parse(reply.body({"stop_sequence", "\n5"}, {.all = 21}));
   CHECK(string_at(body, {"stop_sequence"}) == "\n5");
-  const auto events = events_of(reply.end({"stop_sequence", "\n5"}, 21));
+  const auto events = events_of(reply.end({"stop_sequence", "\n5"}, {.all = 21}));
   CHECK(string_at(JsonValue::parse(events.at(0).data), {"delta", "stop_sequence"}) == "\n5");
 }
 
@@ -153,7 +154,7 @@ TEST_CASE("a whole tool call keeps the model's bytes and has a direct caller") {
   AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
   reply.collect(
       {tool_start("get_weather"), tool_input("{\"b\": 1,"), tool_input(" \"a\":2}"), stop()});
-  const std::string body = without_tool_id(reply.body({"tool_use", ""}, 9));
+  const std::string body = without_tool_id(reply.body({"tool_use", ""}, {.all = 9}));
   CHECK(body.find(R"("content":[{"type":"tool_use","id":"ID","name":"get_weather",)"
                   R"("input":{"b": 1, "a":2},"caller":{"type":"direct"}}])")
         != std::string::npos);
@@ -164,7 +165,7 @@ TEST_CASE("a tool input that is no JSON object does not break the body") {
     CAPTURE(input);
     AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
     reply.collect({tool_start("f"), tool_input(input), stop()});
-    const JsonValue body = JsonValue::parse(reply.body({"max_tokens", ""}, 9));
+    const JsonValue body = JsonValue::parse(reply.body({"max_tokens", ""}, {.all = 9}));
     CHECK(body.find("content")->as_array().at(0).find("input")->minified() == "{}");
   }
 }
@@ -174,7 +175,7 @@ TEST_CASE("a streamed tool call is the trace of the specification, event by even
   std::string bytes = reply.begin(1);
   bytes += reply.pieces({tool_start("get_weather")});
   bytes += reply.pieces({tool_input("{\"city\": \"Oslo\"}"), stop()});
-  bytes += reply.end({"tool_use", ""}, 92);
+  bytes += reply.end({"tool_use", ""}, {.all = 92});
   const std::vector<Event> events = events_of(bytes);
   REQUIRE(names_of(events)
           == std::vector<std::string>{"message_start", "content_block_start", "ping",
@@ -207,12 +208,67 @@ TEST_CASE("a streamed tool call is the trace of the specification, event by even
   CHECK(events[7].data == R"({"type":"message_stop"})");
 }
 
+TEST_CASE("a thought streams as deltas, one signature and the end of its block") {
+  for (const bool shown : {true, false}) {
+    CAPTURE(shown);
+    const incipit::gateway::PrefixKey bound{1, 2};
+    const incipit::gateway::ReplyFacts facts{.model = "m",
+                                             .message_id = "msg_1",
+                                             .usage = Usage{},
+                                             .bound_to = bound,
+                                             .shows_thinking = shown};
+    const std::vector<Piece> thought = {{Piece::Kind::thinking_start, "", ""},
+                                        {Piece::Kind::thinking, "h", ""},
+                                        {Piece::Kind::thinking, "m", ""},
+                                        stop()};
+    AnthropicReply reply(facts);
+    std::string bytes = reply.begin(1);
+    for (const Piece& piece : thought)
+      bytes += reply.pieces({piece});
+    bytes += reply.pieces({text_start(), text("A"), stop()});
+    bytes += reply.end({"end_turn", ""}, {.all = 9, .thinking = 6});
+    const std::vector<Event> events = events_of(bytes);
+    // W-25: where the display is omitted, one empty delta, as captured.
+    std::vector<std::string> names = {"message_start", "content_block_start", "ping"};
+    names.insert(names.end(), shown ? 3 : 2, "content_block_delta");
+    for (const char* name : {"content_block_stop", "content_block_start", "content_block_delta",
+                             "content_block_stop", "message_delta", "message_stop"}) {
+      names.emplace_back(name);
+    }
+    REQUIRE(names_of(events) == names);
+    CHECK(events[1].data
+          == R"({"type":"content_block_start","index":0,)"
+             R"("content_block":{"type":"thinking","thinking":"","signature":""}})");
+    CHECK(events[3].data
+          == R"({"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta",)"
+             R"("thinking":")"
+                 + std::string(shown ? "h" : "") + R"("}})");
+    const JsonValue signature = JsonValue::parse(events[shown ? 5 : 4].data);
+    CHECK(string_at(signature, {"delta", "type"}) == "signature_delta");
+    const std::string& signed_text = string_at(signature, {"delta", "signature"});
+    const auto read = incipit::gateway::read_signature(signed_text);
+    REQUIRE(read);
+    CHECK(read->thought == "hm");
+    CHECK(read->bound_to == bound);
+    CHECK(events[events.size() - 2].data.find(R"("output_tokens_details":{"thinking_tokens":6})")
+          != std::string::npos);
+
+    AnthropicReply whole(facts);
+    whole.collect(thought);
+    const JsonValue body =
+        JsonValue::parse(whole.body({"end_turn", ""}, {.all = 9, .thinking = 6}));
+    const JsonValue& block = body.find("content")->as_array().at(0);
+    CHECK(string_at(block, {"thinking"}) == (shown ? "hm" : ""));
+    CHECK(string_at(block, {"signature"}) == signed_text);
+  }
+}
+
 TEST_CASE("text and two tool calls stream in sequence with one ping after the first start") {
   AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
   std::string bytes = reply.begin(1);
   bytes += reply.pieces({text_start(), text("Let me"), text(""), text(" look."), stop()});
   bytes += reply.pieces({tool_start("a"), tool_input("{}"), stop(), tool_start("b"), stop()});
-  bytes += reply.end({"tool_use", ""}, 12);
+  bytes += reply.end({"tool_use", ""}, {.all = 12});
   const std::vector<Event> events = events_of(bytes);
   const std::vector<std::string> expected = {
       "message_start",       "content_block_start", "ping",
@@ -242,7 +298,8 @@ TEST_CASE("text and two tool calls stream in sequence with one ping after the fi
 
 TEST_CASE("a streamed answer without content has no blocks and no ping") {
   AnthropicReply reply({.model = "m", .message_id = "msg_1", .usage = Usage{}});
-  CHECK(names_of(events_of(reply.begin(1) + reply.pieces({}) + reply.end({"end_turn", ""}, 1)))
+  CHECK(names_of(
+            events_of(reply.begin(1) + reply.pieces({}) + reply.end({"end_turn", ""}, {.all = 1})))
         == std::vector<std::string>{"message_start", "message_delta", "message_stop"});
 }
 
@@ -250,7 +307,7 @@ TEST_CASE("whatever the model says, every event stays one line of valid JSON") {
   const std::string nasty = std::string("a\nb\r\n\"\\\t\0", 9) + "\xe2\x80\xa8 \xff event: x\n\n";
   AnthropicReply reply({.model = "m\n", .message_id = "msg_1", .usage = Usage{}});
   std::string bytes = reply.pieces({text_start(), text(nasty), stop(), tool_start("n\n\nx")});
-  bytes += reply.end({"stop_sequence", "\n\ndata: x"}, 3);
+  bytes += reply.end({"stop_sequence", "\n\ndata: x"}, {.all = 3});
   bytes += AnthropicReply::error(invalid_request("line\n\nline"), "req_1");
   for (const Event& event : events_of(bytes))
     CHECK_NOTHROW((void)JsonValue::parse(event.data));

@@ -13,7 +13,6 @@ namespace incipit::gateway {
 inline RequestContext older_version() {
   RequestContext context;
   context.local_model = "smollm2-135m";
-  context.local_tools = true;
   return context;
 }
 

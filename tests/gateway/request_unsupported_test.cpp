@@ -193,22 +193,6 @@ TEST_CASE("a thread gets the error code that makes clients send everything (C-87
   }
 }
 
-TEST_CASE("tools are refused when the loaded model's template has none") {
-  RequestContext context = older_version();
-  context.local_tools = false;
-  check_all(
-      {
-          {fields(R"("tools":[{"name":"f","input_schema":{"type":"object"}}])"),
-           "tools: the loaded model 'smollm2-135m' cannot call tools"},
-          {messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[
-             {"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"f","input":{}}]},
-             {"role":"user","content":[{"type":"tool_result","tool_use_id":"t"}]}])"),
-           "messages.1.content.1: the loaded model 'smollm2-135m' cannot call tools"},
-      },
-      context);
-  CHECK(complaint(fields("\"tools\":[]"), context).empty());
-}
-
 TEST_CASE("a caller that no block explains is refused") {
   const auto with = [](std::string_view caller) {
     return messages(R"([{"role":"user","content":"q"},{"role":"assistant","content":[

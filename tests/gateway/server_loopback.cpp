@@ -61,8 +61,8 @@ struct LoopbackGateway::Parts {
         log(log_file),
         limits(setup.limits),
         engine(*model, clock, setup.engine),
-        services{engine, ledger, tokenizer, chat_template, model->info(), "tiny",
-                 clock,  keys,   log,       metrics,       limits},
+        services{engine, ledger, tokenizer, chat_template, guides,  model->info(),
+                 "tiny", clock,  keys,      log,           metrics, limits},
         server(setup.server) {
     services.virtual_clock = setup.virtual_clock;
     services.strict_betas = setup.strict_betas;
@@ -77,6 +77,7 @@ struct LoopbackGateway::Parts {
   std::unique_ptr<Model> model;
   Tokenizer tokenizer;
   ChatTemplate chat_template;
+  ReplyGuides guides{chat_template, tokenizer};
   Keys keys;
   std::filesystem::path log_file;
   RequestLog log;

@@ -161,7 +161,6 @@ TEST_CASE("chatml: tools as Hermes writes them, in front of the system text") {
       "\n</tools>\n\nFor each function call, return a json object with function name and arguments "
       "within <tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": <function-name>, "
       "\"arguments\": <args-json-object>}\n</tool_call>";
-  CHECK(qwen25().supports_tools());
   CHECK(rendered(qwen3(), {weather, clock_tool, system_text("Be brief."), user("Hi")})
         == tools + rest
                + "\n\nBe brief.¦<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
@@ -202,6 +201,50 @@ TEST_CASE("an assistant turn that is to be continued stays open") {
   CHECK(marked(mistral(), prefill) == "<s>[INST]S¦\n\nU[/INST]¦The answer¦");
 }
 
+// Families without a form for tools of their own get that of Hermes.
+const std::string hermes_tools =
+    "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are "
+    "provided with function signatures within <tools></tools> XML tags:\n<tools>\n"
+    R"({"type": "function", "function": {"name": "clock", "description": "Tells time", )"
+    R"("parameters": {}}})"
+    "¦\n</tools>\n\nFor each function call, return a json object with function name and arguments "
+    "within <tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": <function-name>, "
+    "\"arguments\": <args-json-object>}\n</tool_call>";
+
+TEST_CASE("thoughts: turns open with one where it is wanted, and close it when there is none") {
+  TokenizerSpec spec =
+      family_spec({"<|im_start|>", "<|im_end|>"}, "<|im_start|> {%- if enable_thinking %} <think>");
+  const ChatTemplate qwen3(ModelConfig{}, spec);
+  REQUIRE(qwen3.thinks());
+  const std::string user_turn = "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n";
+  const std::string next = "¦<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n";
+  const auto thought = [](std::string text) {
+    return item(Section::messages, Role::assistant, ItemKind::thinking, std::move(text));
+  };
+  Conversation made = conversation({user("U"), thought("hm"), assistant("A"), user("V")});
+  made.thinking.wanted = true;
+  CHECK(qwen3.opens_thought(made));
+  CHECK(marked(qwen3, made) == user_turn + "<think>\n¦hm\n</think>\n\n¦A" + next + "<think>\n¦");
+  made = conversation({user("U"), assistant("A"), user("V")});
+  made.thinking.wanted = true;
+  CHECK(marked(qwen3, made) == user_turn + "<think>\n¦\n</think>\n\nA" + next + "<think>\n¦");
+  made = conversation({user("U"), assistant("A")});
+  made.thinking.wanted = made.continues_assistant = true;
+  CHECK_FALSE(qwen3.opens_thought(made));
+  CHECK(marked(qwen3, made) == user_turn + "<think>\n¦\n</think>\n\nA¦");
+  // Not wanted.
+  const std::string none = "<think>\n\n</think>\n\n";
+  CHECK(rendered(qwen3, {user("U"), assistant("A"), user("V")})
+        == user_turn + none + "¦A" + next + none + "¦");
+  // A family that cannot think has thoughts of others as they are, and none of its own.
+  made = conversation({user("U"), thought("hm"), assistant("A"), user("V")});
+  made.thinking.wanted = true;
+  CHECK_FALSE(qwen25().opens_thought(made));
+  CHECK(marked(tiny(), made)
+        == "<|user|>U<|end|><|assistant|>¦<think>\nhm\n</think>\n\n¦A¦<|end|><|user|>V<|end|>"
+           "<|assistant|>¦");
+}
+
 TEST_CASE("llama3: headers and end of turn") {
   CHECK(rendered(llama3(), {system_text("S"), user("U"), assistant("A"), user("V")})
         == "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nS¦<|eot_id|>"
@@ -211,7 +254,9 @@ TEST_CASE("llama3: headers and end of turn") {
   CHECK(rendered(llama3(), {user("U")})
         == "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"
            "<|start_header_id|>assistant<|end_header_id|>\n\n¦");
-  CHECK_FALSE(llama3().supports_tools());
+  CHECK(rendered(llama3(), {clock_tool, user("U")})
+            .starts_with("<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
+                         "You have access to the following functions. "));
 }
 
 TEST_CASE("llama3.1: dates always, tools in the system turn, results as ipython") {
@@ -230,7 +275,6 @@ TEST_CASE("llama3.1: dates always, tools in the system turn, results as ipython"
         R"({"type": "function", "function": {"name": "clock", "description": "Tells time", )"
         R"("parameters": {}}})"
         "¦\n\n";
-  CHECK(llama31().supports_tools());
   CHECK(rendered(llama31(), {clock_tool, user("U")}) == tools + user_turn);
   CHECK(rendered(llama31(), {clock_tool, system_text("S"), user("U")}) == tools + "S¦" + user_turn);
   CHECK(rendered(llama31(), {user("U"), tool_use("clock", "{}", "a"), tool_result("9", "a"),
@@ -264,8 +308,11 @@ TEST_CASE("mistral: instructions, tools and results in brackets") {
   const ChatTemplate early_mistral(ModelConfig{}, early);
   CHECK(rendered(early_mistral, {user("U"), assistant("A"), user("V")})
         == "<s>[INST] U [/INST]¦A¦</s>[INST] V [/INST]¦");
-  CHECK(mistral().supports_tools());
-  CHECK_FALSE(early_mistral.supports_tools());
+  CHECK(rendered(early_mistral, {clock_tool, user("U"), tool_use("clock", "{}", "i"),
+                                 tool_result("9", "i")})
+        == "<s>[INST] " + hermes_tools
+               + "\n\nU [/INST]¦<tool_call>\n{\"name\": \"clock\", \"arguments\": {}}\n"
+                 "</tool_call>¦</s>[INST] <tool_response>\n9\n</tool_response> [/INST]¦");
 }
 
 TEST_CASE("gemma: the system text leads the first user turn") {
@@ -274,10 +321,15 @@ TEST_CASE("gemma: the system text leads the first user turn") {
            "<end_of_turn>\n<start_of_turn>user\nV<end_of_turn>\n<start_of_turn>model\n¦");
   CHECK(rendered(gemma(), {user("U"), later_system("L")})
         == "<bos><start_of_turn>user\nU¦\nL<end_of_turn>\n<start_of_turn>model\n¦");
-  CHECK_FALSE(gemma().supports_tools());
-  CHECK_THROWS_WITH_AS(rendered(gemma(), {weather, user("U")}),
-                       "the model's chat template (gemma) cannot write tools",
-                       std::invalid_argument);
+  CHECK(rendered(gemma(), {clock_tool, user("U"), tool_use("clock", "{}", "i"),
+                           tool_result("9", "i")})
+        == "<bos><start_of_turn>user\n" + hermes_tools
+               + "\n\nU<end_of_turn>\n<start_of_turn>model\n¦<tool_call>\n{\"name\": \"clock\", "
+                 "\"arguments\": {}}\n</tool_call>¦<end_of_turn>\n<start_of_turn>user\n"
+                 "<tool_response>\n9\n</tool_response><end_of_turn>\n<start_of_turn>model\n¦");
+  CHECK(rendered(gemma(), {clock_tool, system_text("S"), user("U")})
+        == "<bos><start_of_turn>user\n" + hermes_tools
+               + "\n\nS¦\n\nU<end_of_turn>\n<start_of_turn>model\n¦");
 }
 
 TEST_CASE("tiny: text and one token per marker, nothing else") {
@@ -290,7 +342,6 @@ TEST_CASE("tiny: text and one token per marker, nothing else") {
   CHECK(rendered(tiny(), {weather, user("U")})
         == "<|tools|>weatherLooks \"out\"{\"type\":\"object\"}¦<|end|><|user|>U<|end|>"
            "<|assistant|>¦");
-  CHECK(tiny().supports_tools());
 }
 
 TEST_CASE("a system turn between the messages closes before the assistant's opens") {

@@ -15,14 +15,20 @@ struct Asked {
   bool may_call = false;
   bool parallel = true;
   bool continues = false;
+  bool thinks = false;
 };
 
-enum class Family { chatml, llama, mistral };
+enum class Family { chatml, llama, mistral, thinking };
 
 TokenizerSpec spec_of(Family family) {
   switch (family) {
     case Family::chatml:
       return tiny_vocabulary();
+    case Family::thinking: {
+      TokenizerSpec spec = byte_vocabulary({"<|im_start|>", "<|im_end|>", "</think>"});
+      spec.chat_template = "<|im_start|><think>";
+      return spec;
+    }
     case Family::llama: {
       TokenizerSpec spec = byte_vocabulary({"<|start_header_id|>", "<|python_tag|>"});
       spec.chat_template = "<|start_header_id|>";
@@ -53,13 +59,15 @@ struct Parsed {
   bool has_called = false;
   std::optional<std::string> stop;
   std::size_t pieces = 0;
+  std::int64_t thinking_tokens = 0;
 };
 
 // One feed for each token.
 Parsed parse_tokens(Family family, const Asked& asked, const std::vector<std::int32_t>& tokens,
                     const Tokenizer& tokenizer) {
   static const ChatTemplate templates[] = {template_of(Family::chatml), template_of(Family::llama),
-                                           template_of(Family::mistral)};
+                                           template_of(Family::mistral),
+                                           template_of(Family::thinking)};
   Conversation made = conversation({tool("clock", "", "{}"), tool("f", "", "{}"), user("x")});
   made.stop_sequences = asked.stops;
   if (asked.may_call) {
@@ -67,15 +75,25 @@ Parsed parse_tokens(Family family, const Asked& asked, const std::vector<std::in
   }
   made.parallel_tool_calls = asked.parallel;
   made.continues_assistant = asked.continues;
+  made.thinking.wanted = asked.thinks;
   ReplyParser parser(made, templates[static_cast<std::size_t>(family)], tokenizer);
 
   Parsed parsed;
-  enum class Open { none, text, call } open = Open::none;
+  enum class Open { none, text, call, thought } open = Open::none;
   const auto take = [&](const std::vector<Piece>& pieces) {
     for (const Piece& piece : pieces) {
       ++parsed.pieces;
       const Open before = open;
       switch (piece.kind) {
+        case Piece::Kind::thinking_start:
+          parsed.is_well_formed &= before == Open::none;
+          parsed.blocks += "[";
+          open = Open::thought;
+          break;
+        case Piece::Kind::thinking:
+          parsed.is_well_formed &= before == Open::thought && !piece.text.empty();
+          parsed.blocks += piece.text;
+          break;
         case Piece::Kind::text_start:
           parsed.is_well_formed &= before == Open::none;
           parsed.blocks += "'";
@@ -96,7 +114,7 @@ Parsed parse_tokens(Family family, const Asked& asked, const std::vector<std::in
           break;
         case Piece::Kind::stop:
           parsed.is_well_formed &= before != Open::none;
-          parsed.blocks += before == Open::text ? "'" : ")";
+          parsed.blocks += before == Open::text ? "'" : before == Open::call ? ")" : "]";
           open = Open::none;
           break;
       }
@@ -109,6 +127,7 @@ Parsed parse_tokens(Family family, const Asked& asked, const std::vector<std::in
   parsed.is_well_formed &= open == Open::none;
   parsed.has_called = parser.called_tools();
   parsed.stop = parser.stop_sequence();
+  parsed.thinking_tokens = parser.thinking_tokens();
   return parsed;
 }
 
@@ -222,29 +241,52 @@ TEST_CASE("tagged calls are taken out of the text") {
   check(Family::chatml, with_tools, "a\n\n" + call, "'a\n'clock(" + input + ")");
   check(Family::chatml, with_tools, call + "\n" + call, "clock(" + input + ")clock(" + input + ")");
   check(Family::chatml, with_tools, call + "\nDone.", "clock(" + input + ")'\nDone.'");
-  check(Family::chatml, with_tools, R"(<tool_call>{"arguments": {}, "name": "f"}</tool_call>)",
+  check(
+      Family::chatml, with_tools,
+      "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"t\": \"</tool_call>\\\"{\"}}\n</tool_call>",
+      R"(f({"t": "</tool_call>\"{"}))");
+  // The turn ended before the closing tag, but the input is whole.
+  check(Family::chatml, with_tools, "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}", "f({})");
+  check(Family::chatml, with_tools, "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool",
         "f({})");
-  check(Family::chatml, with_tools,
-        R"(<tool_call>{"name": "f", "arguments": {"t": "</tool_call>\"{"}}</tool_call>)",
-        R"(f({"t": "</tool_call>\"{"}))");
-  // The turn ended before the closing tag, but the call is whole.
-  check(Family::chatml, with_tools, R"(<tool_call>{"name": "f", "arguments": {}})", "f({})");
-  check(Family::chatml, with_tools, R"(<tool_call>{"name": "f", "arguments": {}}</tool)", "f({})");
   CHECK(parse_bytes(Family::chatml, with_tools, call).has_called);
 }
 
-TEST_CASE("what is no good call stays text") {
+TEST_CASE("an input is passed on as it comes") {
+  const Tokenizer tokenizer(tiny_vocabulary());
+  Conversation made = conversation({tool("f", "", "{}"), user("x")});
+  made.callable = {{.name = "f", .schema = "{}"}};
+  const ChatTemplate chat_template = template_of(Family::chatml);
+  ReplyParser parser(made, chat_template, tokenizer);
+  const std::string head = "<tool_call>\n{\"name\": \"f\", \"arguments\": {";
+  std::vector<Piece> pieces;
+  for (const char c : head)
+    pieces = parser.feed(c);
+  REQUIRE(pieces.size() == 2);
+  CHECK(pieces[0].kind == Piece::Kind::tool_start);
+  CHECK(pieces[0].name == "f");
+  CHECK(pieces[1].text == "{");
+  for (const char c : std::string("\"a\": 1")) {
+    pieces = parser.feed(c);
+    REQUIRE(pieces.size() == 1);
+    CHECK(pieces[0].kind == Piece::Kind::tool_input);
+    CHECK(pieces[0].text == std::string(1, c));
+  }
+  pieces = parser.feed('}');
+  REQUIRE(pieces.size() == 2);
+  CHECK(pieces[1].kind == Piece::Kind::stop);
+  CHECK(parser.called_tools());
+}
+
+TEST_CASE("what is spelled in another way stays text") {
   for (const std::string reply : {
-           R"(<tool_call>{"name": "f", "arguments": {}} and so on)",
-           R"(<tool_call>{"name": "f", "arguments": )",
-           R"(<tool_call>{"name": "f", "arguments": "{}"}</tool_call>)",
-           R"(<tool_call>{"name": "f"}</tool_call>)",
-           R"(<tool_call>{"arguments": {}}</tool_call>)",
-           R"(<tool_call>{"name": "unheard_of", "arguments": {}}</tool_call>)",
-           R"(<tool_call>{"name": "f", "arguments": {bad}}</tool_call>)",
-           R"(<tool_call>{"name": 1, "arguments": {}}</tool_call>)",
-           R"(<tool_call>[]</tool_call> tail)",
-           R"(<tool_call>{]</tool_call> tail)",
+           R"(<tool_call>{"name": "f", "arguments": {}}</tool_call>)",
+           "<tool_call>\n{\"name\": \"f\", \"arguments\": ",
+           "<tool_call>\n{\"name\": \"f\", \"arguments\": \"{}\"}\n</tool_call>",
+           "<tool_call>\n{\"name\": \"f\"}\n</tool_call>",
+           "<tool_call>\n{\"arguments\": {}}\n</tool_call>",
+           "<tool_call>\n{\"name\": \"unheard_of\", \"arguments\": {}}\n</tool_call>",
+           "<tool_call>\n{\"name\": 1, \"arguments\": {}}\n</tool_call>",
            "Use\n<tool_call> to call",
            "a <tool_cal",
            "a\n\n",
@@ -255,31 +297,67 @@ TEST_CASE("what is no good call stays text") {
        }) {
     check(Family::chatml, with_tools, reply, "'" + reply + "'");
   }
-  check(Family::chatml, with_tools, R"(<tool_call>x<tool_call>{"name": "f", "arguments": {}})",
-        "'<tool_call>x'f({})");
+  const std::string call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>";
+  check(Family::chatml, with_tools, "<tool_call>x" + call, "'<tool_call>x'f({})");
   CHECK_FALSE(parse_bytes(Family::chatml, with_tools, "<tool_call>").has_called);
   // Tools are not wanted: a call is text like any other.
-  const std::string call = R"(<tool_call>{"name": "f", "arguments": {}}</tool_call>)";
   check(Family::chatml, plain, call, "'" + call + "'");
 }
 
 TEST_CASE("where one call is permitted, the first ends the reply") {
   const Asked one{.may_call = true, .parallel = false};
-  const std::string call = R"(<tool_call>{"name": "f", "arguments": {}}</tool_call>)";
+  const std::string call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>";
   check(Family::chatml, one, "a" + call + call + "b", "'a'f({})");
   CHECK(parse_bytes(Family::chatml, one, call).is_done);
   CHECK_FALSE(parse_bytes(Family::chatml, with_tools, call).is_done);
-  check(Family::llama, one, R"({"name": "f", "parameters": {}}; {"name": "f", "parameters": {}})",
+  check(Family::llama, one, R"({"name": "f", "parameters": {}}{"name": "f", "parameters": {}})",
         "f({})");
 }
 
-TEST_CASE("a stop sequence inside a call leaves its beginning as text") {
-  check(Family::chatml, {.stops = {"}}"}, .may_call = true},
-        R"(a <tool_call>{"name": "f", "arguments": {}}</tool_call>)",
-        R"('a <tool_call>{"name": "f", "arguments": {')");
+TEST_CASE("stop sequences are looked for in text alone") {
+  const std::string call =
+      "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"STOP\"}}\n</tool_call>";
+  const Asked asked{.stops = {"STOP"}, .may_call = true};
+  CHECK(parse_bytes(Family::chatml, asked, call).blocks == "f({\"a\": \"STOP\"})");
+  CHECK(parse_bytes(Family::chatml, asked, call + "x STOP y").blocks == "f({\"a\": \"STOP\"})'x '");
+  const Asked thinks{.stops = {"STOP"}, .thinks = true};
+  CHECK(parse_bytes(Family::thinking, thinks, "a STOP\n</think>\n\nb STOP c").blocks
+        == "[a STOP]'b '");
 }
 
-TEST_CASE("llama writes a call as the whole reply") {
+TEST_CASE("a reply that begins in a thought") {
+  const Asked thinks{.may_call = true, .thinks = true};
+  check(Family::thinking, thinks, "hm\n</think>\n\nA", "[hm]'A'");
+  check(Family::thinking, thinks, "hm</think>A", "[hm]'A'");
+  check(Family::thinking, thinks, " hm\n\n</think>\n \n A\n", "[ hm\n]'A\n'");
+  check(Family::thinking, thinks, "a </thin b\n</thought>\n</think>", "[a </thin b\n</thought>]");
+  // Without more than white space there was none.
+  check(Family::thinking, thinks, "\n\n</think>\n\nA", "'A'");
+  check(Family::thinking, thinks, "</think>", "");
+  // Cut by max_tokens.
+  check(Family::thinking, thinks, "hm", "[hm]");
+  check(Family::thinking, thinks, "hm\n</th", "[hm\n</th]");
+  check(Family::thinking, thinks, "", "");
+  check(Family::thinking, thinks,
+        "hm\n</think>\n\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>",
+        "[hm]f({})");
+  // A second closing is text; and so is the first where no thought was wanted or it is not begun.
+  check(Family::thinking, thinks, "a</think>b</think>c", "[a]'b</think>c'");
+  check(Family::thinking, plain, "a</think>", "'a</think>'");
+  check(Family::thinking, {.continues = true, .thinks = true}, "a</think>", "'a</think>'");
+  CHECK(parse_bytes(Family::thinking, thinks, "hm\n</think>\n\nA").thinking_tokens == 11);
+  CHECK(parse_bytes(Family::thinking, plain, "hm").thinking_tokens == 0);
+}
+
+TEST_CASE("the closing of a thought may be a control token") {
+  TokenizerSpec spec = spec_of(Family::thinking);
+  const Tokenizer tokenizer(spec);
+  const Asked thinks{.thinks = true};
+  CHECK(parse_tokens(Family::thinking, thinks, {'h', 258, '\n', 'A'}, tokenizer).blocks
+        == "[h]'A'");
+}
+
+TEST_CASE("llama writes a call without a frame") {
   check(Family::llama, with_tools, R"({"name": "clock", "parameters": {"a": 1}})",
         R"(clock({"a": 1}))");
   check(Family::llama, with_tools,
@@ -288,15 +366,15 @@ TEST_CASE("llama writes a call as the whole reply") {
         "\n",
         "f({})");
   check(Family::llama, with_tools,
-        R"({"name": "f", "parameters": {}}; {"name": "clock", "parameters": {}})",
+        "{\"name\": \"f\", \"parameters\": {}}\n{\"name\": \"clock\", \"parameters\": {}}",
         "f({})clock({})");
+  check(Family::llama, with_tools, R"(Well. {"name": "f", "parameters": {}})", "'Well. 'f({})");
   check(Family::llama, with_tools, R"({"name": "f", "parameters": {}} as asked)",
         "f({})' as asked'");
   for (const std::string reply : {
            R"({"name": "Rome", "parameters": {}})",
            R"({"answer": 42})",
            R"({"name": "f", "par)",
-           R"(Call {"name": "f", "parameters": {}})",
            "{ not json }",
            " \n{",
            "  text",
@@ -304,7 +382,6 @@ TEST_CASE("llama writes a call as the whole reply") {
     check(Family::llama, with_tools, reply, "'" + reply + "'");
   }
   const std::string call = R"({"name": "f", "parameters": {}})";
-  check(Family::llama, {.may_call = true, .continues = true}, call, "'" + call + "'");
   check(Family::llama, plain, call, "'" + call + "'");
 }
 
@@ -315,12 +392,13 @@ TEST_CASE("llama's text is not held back once it is text") {
   const ChatTemplate chat_template = template_of(Family::llama);
   ReplyParser parser(made, chat_template, tokenizer);
   CHECK(parser.feed('A').size() == 2);
-  CHECK(parser.feed('{').size() == 1);
+  CHECK(parser.feed('{').empty());
+  CHECK(parser.feed('x').size() == 1);
 }
 
 TEST_CASE("mistral writes calls as an array behind a token of its own") {
   const std::string calls =
-      R"([TOOL_CALLS] [{"name": "f", "arguments": {"a":1}, "id": "123456789"}, {"name": "clock", "arguments": {}}])";
+      R"([TOOL_CALLS] [{"name": "f", "arguments": {"a":1}}, {"name": "clock", "arguments": {}}])";
   check(Family::mistral, with_tools, calls, R"(f({"a":1})clock({}))");
   check(Family::mistral, with_tools, "Well. " + calls, R"('Well. 'f({"a":1})clock({}))");
   check(Family::mistral, {.may_call = true, .parallel = false}, calls, R"(f({"a":1}))");
@@ -329,7 +407,7 @@ TEST_CASE("mistral writes calls as an array behind a token of its own") {
            "[TOOL_CALLS] [{\"name\": \"f\"}]",
            "[TOOL_CALLS]",
            "[TOOL_",
-           R"([TOOL_CALLS] [{"name": "f", "arguments": {}}, {"name": "g", "arguments": {}}])",
+           R"([TOOL_CALLS] [{"name": "g", "arguments": {}}])",
        }) {
     check(Family::mistral, with_tools, reply, "'" + reply + "'");
   }

@@ -8,9 +8,9 @@ set(allowed_kernels         "^kernels/")
 set(allowed_gateway/cache   "^gateway/cache/|^gateway/clock\\.h|^incipit/")
 set(allowed_gateway/model   "^gateway/model/|^kernels/")
 set(allowed_gateway/engine  "^gateway/engine/|^gateway/model/|^gateway/clock\\.h|^gateway/cache/ledger\\.h|^kernels/")
-set(allowed_gateway/prompt  "^gateway/prompt/|^gateway/cache/prefix_key\\.h|^gateway/model/checkpoint\\.h|^gateway/engine/generation\\.h|^incipit/")
+set(allowed_gateway/prompt  "^gateway/(prompt|constrain)/|^gateway/cache/prefix_key\\.h|^gateway/model/checkpoint\\.h|^gateway/engine/generation\\.h|^incipit/")
 set(allowed_gateway/constrain "^gateway/constrain/|^incipit/json\\.h")
-set(allowed_gateway/api     "^gateway/(api|prompt|cache|engine|model)/|^gateway/clock\\.h|^incipit/|^kernels/backend\\.h")
+set(allowed_gateway/api     "^gateway/(api|prompt|constrain|cache|engine|model)/|^gateway/clock\\.h|^incipit/|^kernels/backend\\.h")
 set(allowed_gateway/http    "^gateway/(http|api)/|^gateway/clock\\.h|^incipit/")
 
 # library -> regular expression of the files that may include it
