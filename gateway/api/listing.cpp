@@ -52,15 +52,18 @@ void feature(JsonWriter& json, std::string_view name,
   json.end_object();
 }
 
-// What the loaded model can do behind any name: text only, so every flag of section 14 is false.
+// What the loaded model can do behind any name.
 void write_capabilities(JsonWriter& json) {
   json.key("capabilities").begin_object();
   for (const std::string_view name :
        {"batch", "citations", "code_execution", "image_input", "pdf_input", "structured_outputs"}) {
     supported(json, name, false);
   }
-  feature(json, "context_management",
-          {"clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"});
+  json.key("context_management").begin_object().key("supported").boolean(true);
+  supported(json, "clear_thinking_20251015", true);
+  supported(json, "clear_tool_uses_20250919", true);
+  supported(json, "compact_20260112", false);
+  json.end_object();
   feature(json, "effort", {"low", "medium", "high", "xhigh", "max"});
   json.key("server_tools").begin_object();
   supported(json, "code_execution", false);

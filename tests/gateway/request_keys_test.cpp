@@ -76,6 +76,9 @@ TEST_CASE("keys do not depend on how the same content is written") {
        fields(
            R"("metadata":{"user_id":"u"},"stop_sequences":["X"],"stream":true,"service_tier":"auto","temperature":0)"),
        fields(R"("top_k":3)")},
+      {"max_tokens (C-9)",
+       R"({"model":"claude-sonnet-4-6","max_tokens":1,"messages":[{"role":"user","content":"x"}]})",
+       R"({"model":"claude-sonnet-4-6","max_tokens":900,"messages":[{"role":"user","content":"x"}]})"},
       {"alias and dated id (C-6)", body_of("claude-haiku-4-5", hello),
        body_of("claude-haiku-4-5-20251001", hello)},
       {"effort left out or at its default", fields(R"("output_config":{"effort":"high"})"),
