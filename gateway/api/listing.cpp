@@ -1,6 +1,7 @@
 #include "gateway/api/listing.h"
 
 #include "gateway/api/anthropic_request.h"
+#include "gateway/api/anthropic_traits.h"
 #include "gateway/api/generate.h"
 #include "gateway/prompt/encode.h"
 #include "incipit/json.h"
@@ -44,40 +45,44 @@ void supported(JsonWriter& json, std::string_view name, bool truth) {
   json.key(name).begin_object().key("supported").boolean(truth).end_object();
 }
 
-void feature(JsonWriter& json, std::string_view name,
-             std::initializer_list<std::string_view> parts) {
-  json.key(name).begin_object().key("supported").boolean(false);
-  for (const std::string_view part : parts)
-    supported(json, part, false);
-  json.end_object();
-}
-
-// What the loaded model can do behind any name.
-void write_capabilities(JsonWriter& json) {
+// What a request under that name gets from the loaded model: thinking as the name's own model takes
+// it, if the loaded one thinks aloud; effort is how long it may think.
+void write_capabilities(JsonWriter& json, const std::string& model, bool thinks) {
+  const ModelTraits traits = model_traits(model);
   json.key("capabilities").begin_object();
   for (const std::string_view name :
-       {"batch", "citations", "code_execution", "image_input", "pdf_input", "structured_outputs"}) {
+       {"batch", "citations", "code_execution", "image_input", "pdf_input"}) {
     supported(json, name, false);
   }
+  supported(json, "structured_outputs", true);
   json.key("context_management").begin_object().key("supported").boolean(true);
   supported(json, "clear_thinking_20251015", true);
   supported(json, "clear_tool_uses_20250919", true);
   supported(json, "compact_20260112", false);
   json.end_object();
-  feature(json, "effort", {"low", "medium", "high", "xhigh", "max"});
+  json.key("effort").begin_object().key("supported").boolean(thinks);
+  for (const std::string_view level : {"low", "medium", "high", "xhigh", "max"}) {
+    supported(json, level, thinks);
+  }
+  json.end_object();
   json.key("server_tools").begin_object();
   supported(json, "code_execution", false);
   supported(json, "web_search", false);
   json.end_object();
-  json.key("thinking").begin_object().key("supported").boolean(false);
+  json.key("thinking").begin_object().key("supported").boolean(thinks);
   json.key("types").begin_object();
-  for (const std::string_view name : {"adaptive", "between_tools", "disabled", "enabled"}) {
-    supported(json, name, false);
-  }
+  const auto mode = [&](std::string_view name, Thinking::Type type) {
+    const bool taken = traits.thinking[static_cast<std::size_t>(type)] != ThinkingSupport::refused;
+    supported(json, name, thinks && taken);
+  };
+  mode("adaptive", Thinking::Type::adaptive);
+  mode("between_tools", Thinking::Type::between_tools);
+  mode("disabled", Thinking::Type::disabled);
+  mode("enabled", Thinking::Type::enabled);
   json.end_object().end_object().end_object();
 }
 
-void write_model(JsonWriter& json, const ListedModel& model, int context) {
+void write_model(JsonWriter& json, const ListedModel& model, const Services& services) {
   json.begin_object();
   json.key("type").string("model");
   json.key("id").string(model.id);
@@ -92,9 +97,9 @@ void write_model(JsonWriter& json, const ListedModel& model, int context) {
   json.key("lifecycle").string(model.lifecycle);
   json.key("deprecated_at").null();
   json.key("retires_at").null();
-  json.key("max_input_tokens").integer(context);
+  json.key("max_input_tokens").integer(services.model.context);
   json.key("max_tokens").integer(model.max_output_tokens);
-  write_capabilities(json);
+  write_capabilities(json, model.id, services.chat_template.thinks());
   json.end_object();
 }
 
@@ -194,7 +199,7 @@ Response list_models(const HttpRequest& request, Services& services, RequestReco
   JsonWriter json(response.body);
   json.begin_object().key("data").begin_array();
   for (std::size_t i = begin; i < end; ++i)
-    write_model(json, models[i], services.model.context);
+    write_model(json, models[i], services);
   json.end_array().key("has_more").boolean(has_more);
   for (const std::string_view name : {"first_id", "last_id"}) {
     json.key(name);
@@ -228,7 +233,7 @@ Response show_model(const HttpRequest& request, Services& services, RequestRecor
   }
   Response response;
   JsonWriter json(response.body);
-  write_model(json, model, services.model.context);
+  write_model(json, model, services);
   return response;
 }
 

@@ -168,3 +168,24 @@ def test_signatures_outlive_the_gateway():
             {"role": "assistant", "content": [thought_of(answer), {"type": "text", "text": "Hi"}]},
             {"role": "user", "content": "And?"},
         ]
+
+
+@pytest.mark.parametrize(
+    ("model", "types"),
+    [
+        ("claude-opus-5-5", {"adaptive"}),
+        ("claude-sonnet-5-5", {"adaptive", "between_tools"}),
+        ("claude-sonnet-4-6", {"adaptive", "enabled", "disabled"}),
+        ("claude-haiku-4-5", {"enabled", "disabled"}),
+    ],
+)
+def test_models_say_how_they_may_be_asked_to_think(client, tiny_client, model, types):
+    def taken(of):
+        thinking = of.models.retrieve(model).capabilities.thinking
+        return thinking.supported, {
+            name for name, leaf in thinking.types.to_dict().items() if leaf["supported"]
+        }
+
+    assert taken(client) == (True, types)
+    assert taken(tiny_client) == (False, set())  # the loaded model does not think
+    assert client.models.retrieve(model).capabilities.structured_outputs.supported
