@@ -32,6 +32,8 @@ class TokenGuide {
   virtual void advance(std::int32_t token) = 0;
   // Only the end can follow.
   [[nodiscard]] virtual bool done() const = 0;
+  // All that was asked for is there: where the tokens run out now, nothing is missing.
+  [[nodiscard]] virtual bool is_whole() const = 0;
 };
 
 struct GenerationRequest {
@@ -46,7 +48,7 @@ struct GenerationRequest {
 
 enum class FinishReason : std::uint8_t {
   stop_token,
-  complete,  // the guide lets nothing follow
+  complete,  // the guide lets nothing follow, or misses nothing where the tokens ran out
   max_tokens,
   context_full,  // the model's context ended first
   cancelled,

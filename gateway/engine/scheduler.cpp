@@ -237,22 +237,20 @@ bool Scheduler::accept(Sequence& sequence, std::int32_t token, TimePoint now) {
   event.kind = TokenEvent::Kind::token;
   event.token = token;
   events_.push_back({sequence.id, std::move(event)});
-  if (TokenGuide* guide = sequence.request.guide.get()) {
-    guide->advance(token);
-    if (guide->done()) {
-      finish(sequence, FinishReason::complete, now);
-      return true;
-    }
-  }
-  if (sequence.generated() >= sequence.request.max_tokens) {
+  TokenGuide* guide = sequence.request.guide.get();
+  if (guide != nullptr) guide->advance(token);
+  const bool has_run_out = sequence.generated() >= sequence.request.max_tokens;
+  const bool is_full = sequence.length() >= limits_.context;
+  if (guide != nullptr && (guide->done() || ((has_run_out || is_full) && guide->is_whole()))) {
+    finish(sequence, FinishReason::complete, now);
+  } else if (has_run_out) {
     finish(sequence, FinishReason::max_tokens, now);
-    return true;
-  }
-  if (sequence.length() >= limits_.context) {
+  } else if (is_full) {
     finish(sequence, FinishReason::context_full, now);
-    return true;
+  } else {
+    return false;
   }
-  return false;
+  return true;
 }
 
 void Scheduler::finish(Sequence& sequence, FinishReason reason, TimePoint now,

@@ -47,9 +47,11 @@ class ReplyGuide : public TokenGuide {
     std::vector<std::int32_t> closing;
   };
 
-  ReplyGuide(std::optional<Constraint> constraint, std::optional<Thought> thought,
+  // `is_closed`: the shape is that of a whole reply, which does not just go on.
+  ReplyGuide(std::optional<Constraint> constraint, bool is_closed, std::optional<Thought> thought,
              const ReplyText& text, std::vector<std::int32_t> ends, int vocabulary)
       : constraint_(std::move(constraint)),
+        is_closed_(is_closed),
         thought_(std::move(thought)),
         text_(text),
         ends_(std::move(ends)),
@@ -93,6 +95,10 @@ class ReplyGuide : public TokenGuide {
 
   [[nodiscard]] bool done() const override { return constraint_ && constraint_->done(); }
 
+  [[nodiscard]] bool is_whole() const override {
+    return constraint_ && is_closed_ && constraint_->end_allowed();
+  }
+
  private:
   std::span<const std::uint64_t> only(std::int32_t token) {
     mask_.assign(words_, 0);
@@ -112,6 +118,7 @@ class ReplyGuide : public TokenGuide {
   }
 
   std::optional<Constraint> constraint_;
+  bool is_closed_;
   std::optional<Thought> thought_;  // nothing once it has ended
   const ReplyText& text_;
   std::vector<std::int32_t> ends_;
@@ -250,6 +257,7 @@ std::shared_ptr<TokenGuide> ReplyGuides::guide(const Conversation& conversation)
   }
   std::optional<Shape> shape = state.answer(conversation);
   if (!shape && !thought) return nullptr;
+  const bool is_closed = conversation.must_call || !conversation.output_schema.empty();
   std::optional<Constraint> constraint;
   if (shape) {
     if (thought) {
@@ -258,8 +266,8 @@ std::shared_ptr<TokenGuide> ReplyGuides::guide(const Conversation& conversation)
     }
     constraint.emplace(state.compiled(*shape));
   }
-  return std::make_shared<ReplyGuide>(std::move(constraint), std::move(thought), state.text,
-                                      state.ends, state.tokenizer.vocab_size());
+  return std::make_shared<ReplyGuide>(std::move(constraint), is_closed, std::move(thought),
+                                      state.text, state.ends, state.tokenizer.vocab_size());
 }
 
 }  // namespace incipit::gateway

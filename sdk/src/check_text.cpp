@@ -4,9 +4,6 @@
 #include "utf8.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <variant>
 
@@ -15,24 +12,11 @@ namespace {
 
 // The first byte of `text` that is not UTF-8; its size when all is.
 std::size_t utf8_end(std::string_view text) {
-  constexpr std::uint64_t high_bits = 0x8080808080808080;
+  if (is_utf8(text)) return text.size();
   std::size_t at = 0;
-  while (at < text.size()) {
-    std::array<std::uint64_t, 4> words{};
-    while (text.size() - at >= sizeof words) {
-      std::memcpy(words.data(), text.data() + at, sizeof words);
-      if (((words[0] | words[1] | words[2] | words[3]) & high_bits) != 0) break;
-      at += sizeof words;
-    }
-    // A stretch of both kinds: by characters, until ASCII may have come back.
-    const std::size_t stretch = at + std::min(text.size() - at, sizeof words);
-    while (at < stretch) {
-      const Utf8Sequence sequence = utf8_sequence(text, at);
-      if (!sequence.well_formed) return at;
-      at += sequence.length;
-    }
-  }
-  return text.size();
+  while (utf8_sequence(text, at).well_formed)
+    at += utf8_sequence(text, at).length;
+  return at;
 }
 
 // Checks all strings of a block, and what is to be said of its kind. `direct`: an element of a

@@ -1,5 +1,6 @@
 #include "incipit/json.h"
 #include "json_fault.h"
+#include "utf8.h"
 
 #include <simdjson.h>
 
@@ -133,6 +134,10 @@ JsonValue build_container(std::string_view text, const JsonLimits& limits, int o
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+  return simdjson::validate_utf8(text.data(), text.size());
+}
 
 JsonValue JsonValue::parse(std::string_view text, const JsonLimits& limits) {
   const std::size_t start = text.find_first_not_of(" \t\n\r");

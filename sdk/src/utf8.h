@@ -6,6 +6,9 @@
 
 namespace incipit {
 
+// Whether all of it is well-formed; with SIMD, where there is any.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 // What starts at `text[at]`: the bytes of one well-formed sequence, or of the longest ill-formed
 // beginning of one (at least 1), which a decoder replaces by one U+FFFD.
 struct Utf8Sequence {

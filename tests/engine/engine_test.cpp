@@ -181,6 +181,8 @@ class EveryNth : public TokenGuide {
 
   [[nodiscard]] bool done() const override { return static_cast<int>(told.size()) >= most_; }
 
+  [[nodiscard]] bool is_whole() const override { return told.size() >= 4; }
+
   std::vector<int> asked;
   std::vector<std::int32_t> told;
 
@@ -233,11 +235,14 @@ TEST_CASE("a guide knows of the context's end, and max_tokens ends a guided repl
   GenerationRequest request = greedy(prompt_of(1, 40), 20);
   auto guide = std::make_shared<EveryNth>(7, 100, 0);
   request.guide = guide;
-  CHECK(bench.run(request).reason == FinishReason::context_full);
+  CHECK(bench.run(request).reason == FinishReason::complete);  // whole where the context ends
   CHECK(guide->asked.front() == 8);
   request = greedy(prompt_of(1, 40), 3);
   request.guide = std::make_shared<EveryNth>(7, 100, 0);
   CHECK(bench.run(request).reason == FinishReason::max_tokens);
+  request = greedy(prompt_of(1, 40), 4);
+  request.guide = std::make_shared<EveryNth>(7, 100, 0);
+  CHECK(bench.run(request).reason == FinishReason::complete);
 }
 
 TEST_CASE("32 concurrent streams on two threads are each right") {

@@ -129,6 +129,7 @@ Reply random_reply(Family& family, const Conversation& asked, unsigned seed, dou
       break;
     }
   }
+  if (guide->is_whole()) reply.is_whole = true;
   if (parser.done()) reply.is_whole = true;
   take(parser.finish());
   reply.thinking_tokens = parser.thinking_tokens();
@@ -175,6 +176,7 @@ TEST_CASE("forced calls are calls and nothing else, in every family's words") {
       asked.must_call = true;
       asked.parallel_tool_calls = seed % 3 != 0;
       const Reply reply = random_reply(*family, asked, seed);
+      CHECK(reply.is_whole);
       REQUIRE_FALSE(reply.blocks.empty());
       if (!asked.parallel_tool_calls) CHECK(reply.blocks.size() == 1);
       for (const Block& block : reply.blocks) {
