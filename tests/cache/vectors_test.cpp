@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -132,19 +133,29 @@ TEST_CASE("the ledger gives every vector's numbers") {
   }
 }
 
-TEST_CASE("V1 to V23 are all in the table and only parser errors are not run on the ledger") {
-  std::vector<std::string> missing_on_ledger;
+TEST_CASE("V1 to V23 are all in the table, and the ledger runs all that it can see") {
   std::vector<std::string> ids;
+  int on_ledger = 0;
   const JsonValue table = read_vectors();
   for (const JsonValue& vector : at(table, "vectors").as_array()) {
     ids.push_back(at(vector, "id").as_string());
+    CAPTURE(ids.back());
     const JsonValue* not_on = vector.find("not_on");
-    if (not_on && not_on->find("ledger")) missing_on_ledger.push_back(ids.back());
+    const JsonValue* reason = not_on ? not_on->find("ledger") : nullptr;
+    if (reason == nullptr) {
+      ++on_ledger;
+      continue;
+    }
+    const std::string& why = reason->as_string();
+    CHECK((why.starts_with("a validation error") || why.starts_with("the request parser decides")
+           || why == "names are resolved before the ledger is asked"));
   }
   for (int i = 1; i <= 23; ++i) {
     std::string id = "V";
     id += std::to_string(i);
     CHECK(std::count(ids.begin(), ids.end(), id) == 1);
   }
-  CHECK(missing_on_ledger == std::vector<std::string>{"V10", "V11", "V12", "V13", "V14", "C-15"});
+  CHECK(std::set<std::string>(ids.begin(), ids.end()).size() == ids.size());
+  CHECK(ids.size() >= 23 + 60);
+  CHECK(on_ledger >= 100);
 }

@@ -20,10 +20,12 @@ TABLE = json.loads(
 )
 VECTORS = [v for v in TABLE["vectors"] if "http" not in v.get("not_on", {})]
 TURN_OF = {"tool": "tools", "system": "system", "user": "user", "result": "user"}
-TURN_OF |= {"assistant": "assistant", "call": "assistant"}
+TURN_OF |= {"assistant": "assistant", "call": "assistant", "later": "later"}
+USERS = ("user", "later")  # a system message among the messages belongs to the user's turn
 SCHEMA = '{"type":"object"}'
 EMPTY_INPUT = '{"q":""}'
 COUNTABLE = ("model", "system", "messages", "tools", "tool_choice", "cache_control")
+COUNTABLE += ("thinking", "output_config")
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,7 @@ def body_of(vector: dict, step: dict) -> tuple[dict, int]:
         body["cache_control"] = {"type": "ephemeral", "ttl": step["automatic"]}
     if "tool_choice" in step:
         body["tool_choice"] = step["tool_choice"]
+    body |= step.get("settings", {})
     total = 0
     for i, (kind, name, tokens, *ttl) in enumerate(blocks):
         turn = TURN_OF[kind]
@@ -90,18 +93,20 @@ def body_of(vector: dict, step: dict) -> tuple[dict, int]:
         after = TURN_OF[blocks[i + 1][0]] if i + 1 < len(blocks) else None
         # The first block of a turn opens it and closes the one before; but the last block of a user
         # turn closes that and opens the assistant's already.
-        markers = 1 if before is None else 0 if before in (turn, "user") else 2
-        markers += 2 if turn == "user" != after else 0
+        is_opened = before == turn or (turn == "assistant" and before in USERS)
+        markers = 1 if before is None else 0 if is_opened else 2
+        markers += 2 if turn in USERS and after not in USERS else 0
         total += int(tokens)
         block = block_json(vector["id"], kind, name, int(tokens) - markers)
         if ttl:
             block["cache_control"] = {"type": "ephemeral", "ttl": ttl[0]}
         if turn in ("tools", "system"):
             body.setdefault(turn, []).append(block)
-        elif body["messages"] and body["messages"][-1]["role"] == turn:
-            body["messages"][-1]["content"].append(block)
-        else:
-            body["messages"].append({"role": turn, "content": [block]})
+            continue
+        role = "system" if turn == "later" else turn
+        if not body["messages"] or body["messages"][-1]["role"] != role:
+            body["messages"].append({"role": role, "content": []})
+        body["messages"][-1]["content"].append(block)
     return body, total
 
 

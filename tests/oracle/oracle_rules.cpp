@@ -246,7 +246,8 @@ void check_pairs(const json::array& messages, Complaints& complaints) {
   std::size_t opened_at = 0;
   const auto blocks_of = [&](std::size_t i) {
     const json::value& content = messages[i].as_object().at("content");
-    return content.is_array() ? content.as_array() : json::array{};
+    static const json::array none;
+    return content.is_array() ? &content.as_array() : &none;
   };
   const auto complain_open = [&](const std::set<std::string>& answered) {
     std::string ids;
@@ -265,7 +266,7 @@ void check_pairs(const json::array& messages, Complaints& complaints) {
     std::set<std::string> answered;
     bool is_first = true;
     std::vector<std::string> calls;
-    const json::array blocks = blocks_of(i);
+    const json::array& blocks = *blocks_of(i);
     for (std::size_t j = 0; j < blocks.size(); ++j) {
       const json::object& block = blocks[j].as_object();
       const std::string type = text_member(block, "type");
@@ -294,6 +295,14 @@ void check_pairs(const json::array& messages, Complaints& complaints) {
     opened_at = i;
   }
   complain_open({});
+}
+
+// Section 7.3: not with prefill.
+void check_format(const json::object& body, const json::array& messages, Complaints& complaints) {
+  const json::value* config = member(body, "output_config");
+  if (!config || !member(config->as_object(), "format") || messages.empty()) return;
+  if (text_member(messages.back().as_object(), "role") == "assistant")
+    complain(complaints, "", false);
 }
 
 constexpr std::array<std::string_view, 5> efforts = {"low", "medium", "high", "xhigh", "max"};
@@ -428,6 +437,7 @@ std::vector<Complaint> complaints_of(const json::object& body) {
   markers.finish(automatic, on_target);
   check_prefill(messages, *model, complaints);
   check_pairs(messages, complaints);
+  check_format(body, messages, complaints);
   check_thinking(body, *model, complaints);
   check_choice(body, *model, complaints);
   check_max_tokens(body, *model, complaints);

@@ -204,7 +204,14 @@ void RequestSource::change(Session& session) {
 }
 
 void RequestSource::change_setting(Session& session) {
-  switch (below(4)) {
+  switch (below(5)) {
+    case 4: {
+      static const std::array<const char*, 4> formats = {
+          "", "", R"({"type":"json_schema","schema":{"type":"string"}})",
+          R"({"type":"json_schema","schema":{"type":"object","additionalProperties":false}})"};
+      session.format = formats[static_cast<std::size_t>(below(formats.size()))];
+      return;
+    }
     case 0: {
       if (session.tools.empty()) return;
       static const std::array<const char*, 5> choices = {
@@ -414,7 +421,7 @@ Step RequestSource::next() {
     session = earlier_[static_cast<std::size_t>(below(static_cast<int>(earlier_.size())))];
   }
   change(session);
-  if (session.messages.size() > 60) session = fresh();
+  if (session.messages.size() > 45) session = fresh();
   if (chance(5)) {
     earlier_.push_back(session);
     if (earlier_.size() > 12) earlier_.erase(earlier_.begin());
@@ -556,7 +563,11 @@ std::string RequestSource::written(const Session& session, const std::string& mo
       session.tool_choice.empty() ? "" : "\"tool_choice\":" + session.tool_choice,
       session.thinking.empty() ? "" : "\"thinking\":" + session.thinking,
       session.automatic.empty() ? "" : "\"cache_control\":" + session.automatic,
-      session.effort.empty() ? "" : "\"output_config\":{\"effort\":" + session.effort + "}"};
+      session.effort.empty() && session.format.empty()
+          ? ""
+          : "\"output_config\":"
+                + object({session.effort.empty() ? "" : "\"effort\":" + session.effort,
+                          session.format.empty() ? "" : "\"format\":" + session.format})};
   if (!system.empty()) {
     members.push_back("\"system\":"
                       + (is_plain(system) && chance(50) ? quoted(system[0].text) : list(system)));

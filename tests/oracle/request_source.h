@@ -35,7 +35,7 @@ struct Session {
   std::vector<Piece> tools, system;
   std::vector<Message> messages;
   std::string billing;  // Claude Code's first system block, or empty
-  std::string tool_choice, thinking, effort, automatic;
+  std::string tool_choice, thinking, effort, format, automatic;
   int next_id = 0;
 };
 

@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace incipit::oracle {
@@ -89,7 +90,7 @@ class UsageOracle {
   Entry* live(const Workspace& workspace, const Prompt& prompt, int k, std::int64_t now);
   int content(std::string text);
 
-  std::map<std::string, int> content_;
+  std::unordered_map<std::string, int> content_;
   std::vector<Entry> entries_;
   std::map<std::size_t, Pending> pending_;
   std::size_t asked_ = 0;
