@@ -12,6 +12,15 @@ CallGrammar::CallGrammar(ChatTemplate::CallSyntax syntax) {
       behind_name_ = ", \"arguments\": ";
       tail = "}\n</tool_call>";
       break;
+    case ChatTemplate::CallSyntax::listed:
+      trigger = "<tool_call>";
+      open = "[\n";
+      before_name_ = "{\"name\": ";
+      behind_name_ = ", \"arguments\": ";
+      tail = "}";
+      join = ",\n";
+      close = "\n]</tool_call>";
+      break;
     case ChatTemplate::CallSyntax::bare:
       trigger = "{\"name\": ";
       behind_name_ = ", \"parameters\": ";

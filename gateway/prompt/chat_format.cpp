@@ -28,7 +28,7 @@ using Family = ChatTemplate::Family;
 #define INCIPIT_CALL "<tool_call>\n{\"name\": \"$n\", \"arguments\": $t}\n</tool_call>"
 #define INCIPIT_RESULT "<tool_response>\n$e$t\n</tool_response>"
 
-// SmolLM2, Qwen2, Qwen2.5, Qwen3 and others.
+// Qwen2, Qwen2.5, Qwen3 and others.
 constexpr ChatFormat chatml{
     .family = Family::chatml,
     .name = "chatml",
@@ -52,6 +52,30 @@ constexpr ChatFormat chatml{
     .result = INCIPIT_RESULT,
     .stops = {"<|im_end|>", "<|endoftext|>", ""},
 };
+
+// SmolLM2's template leaves tools to the caller; its calls are a list. The instructions are close
+// to those of its training, but let it answer without a call.
+constexpr ChatFormat smollm2 = [] {
+  ChatFormat format = chatml;
+  format.name = "smollm2";
+  format.tools_open =
+      "<|im_start|>system\n"
+      "You are an expert in composing functions. You are given a question and a set of possible "
+      "functions.\nBased on the question, you will need to make one or more function/tool calls "
+      "to achieve the purpose.\nYou have access to the following tools:\n<tools>[";
+  format.tool_join = ", ";
+  format.tools_close =
+      "]</tools>\nTool calls MUST strictly adhere to the following format, with parameters of the "
+      "correct type. If no function call is needed, answer without one.\n"
+      "<tool_call>[\n{\"name\": \"func_name1\", \"arguments\": {\"argument1\": \"value1\", "
+      "\"argument2\": \"value2\"}},\n(more tool calls as required)\n]</tool_call>";
+  format.call_syntax = ChatTemplate::CallSyntax::listed;
+  format.call = R"({"name": "$n", "arguments": $t})";
+  format.calls_open = "<tool_call>[\n";
+  format.calls_join = ",\n";
+  format.calls_close = "\n]</tool_call>";
+  return format;
+}();
 
 #define INCIPIT_LLAMA_TOOLS                                                                       \
   "You have access to the following functions. To call a function, please respond with JSON for " \
@@ -210,7 +234,7 @@ const ChatFormat* format_of(const ModelConfig& config, const TokenizerSpec& spec
   };
   if (spec.kind == TokenizerSpec::Kind::bytes) return &tiny;
   if (says("<start_of_turn>") || config.architecture == "gemma3") return &gemma;
-  if (says("<|im_start|>")) return &chatml;
+  if (says("<|im_start|>")) return says("SmolLM") ? &smollm2 : &chatml;
   if (says("<|start_header_id|>")) return says("Cutting Knowledge Date") ? &llama31 : &llama3;
   if (says("[INST]") && !says("<<SYS>>")) {
     const auto inst = std::ranges::find(spec.pieces, "[INST]");

@@ -65,9 +65,10 @@ class ChatTemplate {
 
   // How the family writes a tool call in a reply.
   enum class CallSyntax : std::uint8_t {
-    tagged,     // <tool_call>{"name": …, "arguments": {…}}</tool_call>, anywhere
-    bare,       // the reply is {"name": …, "parameters": {…}}
-    bracketed,  // [TOOL_CALLS] [{"name": …, "arguments": {…}}, …], behind any text
+    tagged,     // <tool_call>{"name": …, "arguments": {…}}</tool_call>
+    listed,     // <tool_call>[{"name": …, "arguments": {…}}, …]</tool_call>
+    bare,       // {"name": …, "parameters": {…}}
+    bracketed,  // [TOOL_CALLS][{"name": …, "arguments": {…}}, …]
   };
   [[nodiscard]] CallSyntax call_syntax() const;
 

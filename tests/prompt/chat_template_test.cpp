@@ -109,6 +109,24 @@ const Item clock_tool = tool("clock", "Tells time", "{}");
 
 }  // namespace
 
+TEST_CASE("SmolLM2 writes its calls as a list") {
+  const ChatTemplate smollm2(model_file(smollm_file).config(), model_file(smollm_file).tokenizer());
+  CHECK(smollm2.name() == "smollm2");
+  CHECK(smollm2.call_syntax() == ChatTemplate::CallSyntax::listed);
+  const std::string text =
+      rendered(smollm2, {clock_tool, weather, user("U"), tool_use("clock", "{}", "i"),
+                         tool_use("weather", "{\"a\":1}", "j"), tool_result("9", "i"),
+                         tool_result("10", "j")});
+  CHECK(text.find("<tools>[{\"type\": \"function\", \"function\": {\"name\": \"clock\"")
+        != std::string::npos);
+  CHECK(
+      text.ends_with("<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n¦<tool_call>[\n"
+                     "{\"name\": \"clock\", \"arguments\": {}}¦,\n"
+                     "{\"name\": \"weather\", \"arguments\": {\"a\":1}}¦\n]</tool_call><|im_end|>\n"
+                     "<|im_start|>user\n<tool_response>\n9\n</tool_response>¦\n"
+                     "<tool_response>\n10\n</tool_response><|im_end|>\n<|im_start|>assistant\n¦"));
+}
+
 TEST_CASE("SmolLM2's prompts are what the template of its file makes") {
   const ChatTemplate chat_template(model_file(smollm_file).config(),
                                    model_file(smollm_file).tokenizer());

@@ -60,6 +60,12 @@ Family& tagged() {
   return family;
 }
 
+Family& listed() {
+  static Family family(
+      with_template(byte_vocabulary({"<|im_start|>", "<|im_end|>"}), "<|im_start|>SmolLM"));
+  return family;
+}
+
 Family& thinking() {
   static Family family(with_template(byte_vocabulary({"<|im_start|>", "<|im_end|>", "</think>"}),
                                      "<|im_start|> <think>"));
@@ -166,7 +172,7 @@ TEST_CASE("nothing is asked of a plain reply") {
 }
 
 TEST_CASE("forced calls are calls and nothing else, in every family's words") {
-  for (Family* family : {&tagged(), &bare(), &bracketed()}) {
+  for (Family* family : {&tagged(), &listed(), &bare(), &bracketed()}) {
     CAPTURE(family->chat_template.name());
     for (unsigned seed = 0; seed < 60; ++seed) {
       CAPTURE(seed);
@@ -193,7 +199,7 @@ TEST_CASE("forced calls are calls and nothing else, in every family's words") {
 }
 
 TEST_CASE("calls that may be made are whole, also when the budget ends in one") {
-  for (Family* family : {&tagged(), &bare(), &bracketed()}) {
+  for (Family* family : {&tagged(), &listed(), &bare(), &bracketed()}) {
     CAPTURE(family->chat_template.name());
     int calls = 0;
     for (unsigned seed = 0; seed < 200; ++seed) {

@@ -18,12 +18,17 @@ struct Asked {
   bool thinks = false;
 };
 
-enum class Family { chatml, llama, mistral, thinking };
+enum class Family { chatml, llama, mistral, thinking, smollm };
 
 TokenizerSpec spec_of(Family family) {
   switch (family) {
     case Family::chatml:
       return tiny_vocabulary();
+    case Family::smollm: {
+      TokenizerSpec spec = byte_vocabulary({"<|im_start|>", "<|im_end|>"});
+      spec.chat_template = "<|im_start|>SmolLM";
+      return spec;
+    }
     case Family::thinking: {
       TokenizerSpec spec = byte_vocabulary({"<|im_start|>", "<|im_end|>", "</think>"});
       spec.chat_template = "<|im_start|><think>";
@@ -65,9 +70,9 @@ struct Parsed {
 // One feed for each token.
 Parsed parse_tokens(Family family, const Asked& asked, const std::vector<std::int32_t>& tokens,
                     const Tokenizer& tokenizer) {
-  static const ChatTemplate templates[] = {template_of(Family::chatml), template_of(Family::llama),
-                                           template_of(Family::mistral),
-                                           template_of(Family::thinking)};
+  static const ChatTemplate templates[] = {
+      template_of(Family::chatml), template_of(Family::llama), template_of(Family::mistral),
+      template_of(Family::thinking), template_of(Family::smollm)};
   Conversation made = conversation({tool("clock", "", "{}"), tool("f", "", "{}"), user("x")});
   made.stop_sequences = asked.stops;
   if (asked.may_call) {
@@ -355,6 +360,15 @@ TEST_CASE("the closing of a thought may be a control token") {
   const Asked thinks{.thinks = true};
   CHECK(parse_tokens(Family::thinking, thinks, {'h', 258, '\n', 'A'}, tokenizer).blocks
         == "[h]'A'");
+}
+
+TEST_CASE("smollm2 writes its calls as a list") {
+  const std::string one = "{\"name\": \"f\", \"arguments\": {\"a\":1}}";
+  const std::string two = "{\"name\": \"clock\", \"arguments\": {}}";
+  check(Family::smollm, with_tools, "<tool_call>[\n" + one + "\n]</tool_call>", "f({\"a\":1})");
+  check(Family::smollm, with_tools, "Well.\n<tool_call>[\n" + one + ",\n" + two + "\n]</tool_call>",
+        "'Well.'f({\"a\":1})clock({})");
+  check(Family::smollm, with_tools, "<tool_call>[]</tool_call>", "'<tool_call>[]</tool_call>'");
 }
 
 TEST_CASE("llama writes a call without a frame") {
