@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 namespace incipit::constrain {
@@ -61,7 +62,8 @@ class CompiledShape::Writer {
                         "The schema is too large: it needs more than "
                             + std::to_string(limits_.states) + " states.");
     }
-    if (parts.dialect == Dialect::lenient) return from;
+    // A shape that may be repeated is written more than once, and is one schema all the same.
+    if (parts.dialect == Dialect::lenient || !counted_.insert(&parts).second) return from;
     optionals_ += writer.optional_properties();
     unions_ += writer.union_types();
     check(parts, optionals_, limits_.optional_properties, "required", "optional parameters");
@@ -143,6 +145,7 @@ class CompiledShape::Writer {
   std::vector<Stretch>& stretches_;
   const Limits& limits_;
   int optionals_ = 0, unions_ = 0;
+  std::unordered_set<const Shape::Parts*> counted_;
 };
 
 CompiledShape::CompiledShape(const Shape& shape, std::shared_ptr<const Vocabulary> vocabulary,

@@ -174,8 +174,17 @@ TEST_CASE("24 optional parameters and 16 union types in strict schemas, any numb
   CHECK(refusal(object_of(16, true, either)) == "");
   CHECK(refusal(object_of(17, true, either)) == "anyOf at root");
   CHECK(refusal(object_of(17, true, either), Dialect::lenient) == "");
-  const Shape half = Shape::schema(JsonValue::parse(object_of(13, false, text)), Dialect::strict);
-  CHECK_THROWS_AS(CompiledShape(Shape::any_of({half, half}), bytes()), SchemaError);
+  const auto strict = [](const std::string& schema) {
+    return Shape::schema(JsonValue::parse(schema), Dialect::strict);
+  };
+  const std::string half = object_of(13, false, text);
+  CHECK_THROWS_AS(CompiledShape(Shape::any_of({strict(half), strict(half)}), bytes()), SchemaError);
+
+  // One schema that may be used several times counts once.
+  for (const std::string& most : {object_of(24, false, text), object_of(16, true, either)}) {
+    CHECK_NOTHROW(CompiledShape(Shape::repeated(strict(most), ",", 1, 16), bytes()));
+    CHECK_NOTHROW(CompiledShape(Shape::free_until("!", strict(most), 0, 16), bytes()));
+  }
 }
 
 TEST_CASE("too deep, too large, too many: refused within a moment") {
