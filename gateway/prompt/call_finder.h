@@ -24,7 +24,8 @@ struct Finding {
 
 class CallFinder {
  public:
-  // Calls of tools that are not in `tools` are text, as is what is spelled in another way.
+  // Calls of tools that are not in `tools` are text, as is what is spelled in another way. Keeps a
+  // reference to `grammar`.
   CallFinder(const CallGrammar& grammar, const std::vector<std::string>& tools);
 
   // Appends what is certain now: an input as it comes. Held back: what may be the beginning of a
@@ -55,7 +56,7 @@ class CallFinder {
     std::size_t advance(std::string_view text);
   };
 
-  CallGrammar grammar_;
+  const CallGrammar& grammar_;
   std::vector<std::string> tools_, heads_;
   Phase phase_ = Phase::outside;
   std::string held_;  // not yet given out

@@ -2,46 +2,25 @@
 
 #include "incipit/json.h"
 
+#include <array>
+#include <cstddef>
+
 namespace incipit::gateway {
 
-CallGrammar::CallGrammar(ChatTemplate::CallSyntax syntax) {
-  switch (syntax) {
-    case ChatTemplate::CallSyntax::tagged:
-      trigger = "<tool_call>";
-      before_name_ = "\n{\"name\": ";
-      behind_name_ = ", \"arguments\": ";
-      tail = "}\n</tool_call>";
-      break;
-    case ChatTemplate::CallSyntax::listed:
-      trigger = "<tool_call>";
-      open = "[\n";
-      before_name_ = "{\"name\": ";
-      behind_name_ = ", \"arguments\": ";
-      tail = "}";
-      join = ",\n";
-      close = "\n]</tool_call>";
-      break;
-    case ChatTemplate::CallSyntax::bare:
-      trigger = "{\"name\": ";
-      behind_name_ = ", \"parameters\": ";
-      tail = "}";
-      break;
-    case ChatTemplate::CallSyntax::bracketed:
-      trigger = "[TOOL_CALLS]";
-      open = "[";
-      before_name_ = "{\"name\": ";
-      behind_name_ = ", \"arguments\": ";
-      tail = "}";
-      join = ", ";
-      close = "]";
-      break;
-  }
+const CallGrammar& CallGrammar::of(ChatTemplate::CallSyntax syntax) {
+  static constexpr std::array<CallGrammar, 4> grammars = {{
+      {"<tool_call>", "", "\n{\"name\": ", ", \"arguments\": ", "}\n</tool_call>", "", ""},
+      {"<tool_call>", "[\n", "{\"name\": ", ", \"arguments\": ", "}", ",\n", "\n]</tool_call>"},
+      {"{\"name\": ", "", "", ", \"parameters\": ", "}", "", ""},
+      {"[TOOL_CALLS]", "[", "{\"name\": ", ", \"arguments\": ", "}", ", ", "]"},
+  }};
+  return grammars.at(static_cast<std::size_t>(syntax));
 }
 
 std::string CallGrammar::head(std::string_view name) const {
-  std::string text(before_name_);
+  std::string text(before_name);
   JsonWriter(text).string(name);
-  return text.append(behind_name_);
+  return text.append(behind_name);
 }
 
 }  // namespace incipit::gateway

@@ -12,14 +12,13 @@ namespace incipit::gateway {
 // TRIGGER OPEN CALL (JOIN CALL)* CLOSE, where CALL is `head(name)`, the input's JSON and TAIL.
 // Where nothing joins calls, the next one begins with the trigger again.
 struct CallGrammar {
-  explicit CallGrammar(ChatTemplate::CallSyntax syntax);
+  std::string_view trigger, open;
+  std::string_view before_name, behind_name;  // the name is a JSON string
+  std::string_view tail, join, close;
+
+  [[nodiscard]] static const CallGrammar& of(ChatTemplate::CallSyntax syntax);
 
   [[nodiscard]] std::string head(std::string_view name) const;
-
-  std::string_view trigger, open, tail, join, close;
-
- private:
-  std::string_view before_name_, behind_name_;
 };
 
 }  // namespace incipit::gateway

@@ -156,7 +156,7 @@ struct ReplyGuides::State {
       : chat_template(the_template),
         tokenizer(the_tokenizer),
         text(the_tokenizer),
-        grammar(the_template.call_syntax()),
+        grammar(CallGrammar::of(the_template.call_syntax())),
         ends(the_template.stop_tokens(the_tokenizer)),
         closing(closing_tokens(the_tokenizer)) {
     std::vector<std::string> tokens = spelled(text, tokenizer.vocab_size());
@@ -235,7 +235,7 @@ struct ReplyGuides::State {
   const ChatTemplate& chat_template;
   const Tokenizer& tokenizer;
   ReplyText text;
-  CallGrammar grammar;
+  const CallGrammar& grammar;
   std::vector<std::int32_t> ends, closing;
   std::shared_ptr<const constrain::Vocabulary> vocabulary;
 

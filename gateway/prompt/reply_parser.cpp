@@ -21,7 +21,7 @@ std::optional<CallFinder> make_finder(const Conversation& conversation,
   std::vector<std::string> tools;
   for (const CallableTool& tool : conversation.callable)
     tools.push_back(tool.name);
-  return CallFinder(CallGrammar(syntax), tools);
+  return CallFinder(CallGrammar::of(syntax), tools);
 }
 
 // How much of the end of `text` could be the beginning of `pattern`.

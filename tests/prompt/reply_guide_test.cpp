@@ -210,7 +210,7 @@ TEST_CASE("calls that may be made are whole, also when the budget ends in one") 
       const auto guide = family->guides.guide(asked);
       ReplyParser parser(asked, family->chat_template, family->tokenizer);
       std::string text = "well ";
-      text += CallGrammar(family->chat_template.call_syntax()).trigger;
+      text += CallGrammar::of(family->chat_template.call_syntax()).trigger;
       int left = asked.max_tokens;
       std::vector<Piece> pieces;
       const auto feed = [&](std::int32_t token) {
