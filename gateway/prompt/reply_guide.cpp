@@ -3,6 +3,7 @@
 #include "gateway/constrain/constraint.h"
 #include "gateway/prompt/call_grammar.h"
 #include "gateway/prompt/reply_text.h"
+#include "incipit/json.h"
 
 #include <algorithm>
 #include <list>
@@ -22,9 +23,6 @@ using constrain::Constraint;
 using constrain::Dialect;
 using constrain::SchemaError;
 using constrain::Shape;
-
-// A small model that has begun to repeat a call would go on to the end of its budget.
-constexpr int most_parallel_calls = 16;
 
 constexpr std::size_t most_kept_shapes = 64;
 
@@ -165,41 +163,58 @@ struct ReplyGuides::State {
     vocabulary = std::make_shared<const constrain::Vocabulary>(std::move(tokens));
   }
 
-  [[nodiscard]] Shape input(const CallableTool& tool, bool must_call) const {
-    const JsonValue schema = JsonValue::parse(tool.schema);
-    if (tool.strict) return Shape::schema(schema, Dialect::strict, tool.path);
-    const Shape shape = Shape::schema(schema, Dialect::lenient, tool.path);
-    if (must_call || is_within_reach(shape, vocabulary)) return shape;
-    return Shape::schema(JsonValue::parse(R"({"type":"object"})"), Dialect::lenient, tool.path);
+  // `exact`: inputs are valid for their schemas; else those that need not be are just objects.
+  [[nodiscard]] std::optional<Shape> input(const CallableTool& tool, bool must_call,
+                                           bool exact) const {
+    const Dialect dialect = tool.strict ? Dialect::strict : Dialect::lenient;
+    if (!exact && !must_call && !tool.strict) return std::nullopt;
+    Shape shape = Shape::schema(JsonValue::parse(tool.schema), dialect, tool.path);
+    if (must_call || tool.strict || is_within_reach(shape, vocabulary)) return shape;
+    return std::nullopt;
+  }
+
+  // One call, without its trigger.
+  [[nodiscard]] Shape call(const Conversation& conversation, bool exact) const {
+    const Shape tail = Shape::literal(std::string(grammar.tail));
+    std::vector<Shape> tools, others;
+    for (const CallableTool& tool : conversation.callable) {
+      Shape head = Shape::literal(grammar.head(tool.name));
+      if (auto schema = input(tool, conversation.must_call, exact)) {
+        tools.push_back(Shape::sequence({std::move(head), std::move(*schema), tail}));
+      } else {
+        others.push_back(std::move(head));
+      }
+    }
+    if (!others.empty()) {
+      Shape object = Shape::schema(JsonValue::parse(R"({"type":"object"})"), Dialect::lenient);
+      tools.push_back(Shape::sequence({Shape::any_of(std::move(others)), std::move(object), tail}));
+    }
+    return Shape::any_of(std::move(tools));
   }
 
   // What follows the trigger.
-  [[nodiscard]] Shape calls(const Conversation& conversation, int most) const {
-    std::vector<Shape> tools;
-    for (const CallableTool& tool : conversation.callable) {
-      tools.push_back(Shape::sequence({Shape::literal(grammar.head(tool.name)),
-                                       input(tool, conversation.must_call),
-                                       Shape::literal(std::string(grammar.tail))}));
-    }
-    Shape call = Shape::any_of(std::move(tools));
-    if (grammar.join.empty()) return call;
+  [[nodiscard]] Shape calls(const Conversation& conversation, std::optional<int> most,
+                            bool exact) const {
+    Shape one = call(conversation, exact);
+    if (grammar.join.empty()) return one;
     const std::string open(grammar.open);
     return Shape::sequence({Shape::any_of({Shape::literal(open), Shape::literal(" " + open)}),
-                            Shape::repeated(std::move(call), std::string(grammar.join), 1, most),
+                            Shape::repeated(std::move(one), std::string(grammar.join), 1, most),
                             Shape::literal(std::string(grammar.close))});
   }
 
-  [[nodiscard]] std::optional<Shape> answer(const Conversation& conversation) const {
+  [[nodiscard]] Shape answer(const Conversation& conversation, bool exact) const {
     std::optional<Shape> format;
     if (!conversation.output_schema.empty()) {
       format = Shape::schema(JsonValue::parse(conversation.output_schema), Dialect::strict,
                              "output_config.format.schema");
     }
-    if (conversation.callable.empty()) return format;
-    const int most = conversation.parallel_tool_calls ? most_parallel_calls : 1;
+    if (conversation.callable.empty()) return *format;
+    // How many calls are enough is the parser's matter: an automaton that counts is a large one.
+    const auto most = conversation.parallel_tool_calls ? std::nullopt : std::optional(1);
     const std::string trigger(grammar.trigger);
-    const int most_triggers = grammar.join.empty() ? most : 1;
-    Shape then = calls(conversation, most);
+    const auto most_triggers = grammar.join.empty() ? most : std::optional(1);
+    Shape then = calls(conversation, most, exact);
     if (!conversation.must_call && !format) {
       return Shape::free_until(trigger, std::move(then), 0, most_triggers);
     }
@@ -209,9 +224,39 @@ struct ReplyGuides::State {
     return Shape::any_of({std::move(only_calls), std::move(*format)});
   }
 
-  // Compiled, and kept.
-  [[nodiscard]] std::shared_ptr<const CompiledShape> compiled(const Shape& shape) {
-    std::string key = shape.key();
+  [[nodiscard]] std::shared_ptr<const CompiledShape> compile(const Conversation& conversation,
+                                                             bool behind_thought) const {
+    const auto attempt = [&](bool exact) {
+      Shape shape = answer(conversation, exact);
+      if (behind_thought) {
+        shape =
+            Shape::free_until(std::string(thought_closing),
+                              Shape::sequence({Shape::literal("\n\n"), std::move(shape)}), 1, 1);
+      }
+      return std::make_shared<const CompiledShape>(shape, vocabulary);
+    };
+    try {
+      return attempt(true);
+    } catch (const SchemaError&) {
+      // Many tools may be too much together. Where nothing was promised, objects will do.
+      const bool is_promised = conversation.must_call || !conversation.output_schema.empty()
+                               || std::ranges::any_of(conversation.callable, &CallableTool::strict);
+      if (is_promised) throw;
+      return attempt(false);
+    }
+  }
+
+  // Compiled now or before. The same requests make the same key; what differs in nothing that
+  // matters here may have another, and is compiled again.
+  [[nodiscard]] std::shared_ptr<const CompiledShape> compiled(const Conversation& conversation,
+                                                              bool behind_thought) {
+    std::string key;
+    JsonWriter json(key);
+    json.begin_array().boolean(behind_thought).boolean(conversation.must_call);
+    json.boolean(conversation.parallel_tool_calls).string(conversation.output_schema);
+    for (const CallableTool& tool : conversation.callable)
+      json.string(tool.name).string(tool.schema).boolean(tool.strict);
+    json.end_array();
     {
       const std::lock_guard lock(mutex);
       if (const auto found = by_key.find(key); found != by_key.end()) {
@@ -219,7 +264,7 @@ struct ReplyGuides::State {
         return found->second->second;
       }
     }
-    auto made = std::make_shared<const CompiledShape>(shape, vocabulary);
+    auto made = compile(conversation, behind_thought);
     const std::lock_guard lock(mutex);
     if (!by_key.contains(key)) {
       kept.emplace_front(key, made);
@@ -255,17 +300,11 @@ std::shared_ptr<TokenGuide> ReplyGuides::guide(const Conversation& conversation)
   if (state.chat_template.opens_thought(conversation)) {
     thought = {conversation.thinking.most_tokens, state.closing};
   }
-  std::optional<Shape> shape = state.answer(conversation);
-  if (!shape && !thought) return nullptr;
   const bool is_closed = conversation.must_call || !conversation.output_schema.empty();
+  const bool has_shape = is_closed || !conversation.callable.empty();
+  if (!has_shape && !thought) return nullptr;
   std::optional<Constraint> constraint;
-  if (shape) {
-    if (thought) {
-      shape = Shape::free_until(std::string(thought_closing),
-                                Shape::sequence({Shape::literal("\n\n"), std::move(*shape)}), 1, 1);
-    }
-    constraint.emplace(state.compiled(*shape));
-  }
+  if (has_shape) constraint.emplace(state.compiled(conversation, thought.has_value()));
   return std::make_shared<ReplyGuide>(std::move(constraint), is_closed, std::move(thought),
                                       state.text, state.ends, state.tokenizer.vocab_size());
 }

@@ -41,7 +41,7 @@ struct ReplyParser::State {
         stops(conversation.stop_sequences),
         finder(make_finder(conversation, chat_template.call_syntax())),
         in_thought(chat_template.opens_thought(conversation)),
-        takes_one_call(!conversation.parallel_tool_calls),
+        calls_left(conversation.parallel_tool_calls ? most_calls : 1),
         drops_blank(chat_template.replies_start_with_blank() && !conversation.continues_assistant) {
   }
 
@@ -129,7 +129,7 @@ struct ReplyParser::State {
 
   void take(std::vector<Finding>& findings) {
     for (Finding& finding : findings) {
-      if (has_only_call()) return;
+      if (has_all_calls()) return;
       switch (finding.kind) {
         case Finding::Kind::text:
           say(finding.text);
@@ -144,6 +144,7 @@ struct ReplyParser::State {
         case Finding::Kind::end:
           pieces.push_back({Piece::Kind::stop, {}, {}});
           has_called = true;
+          --calls_left;
           break;
       }
     }
@@ -161,9 +162,9 @@ struct ReplyParser::State {
     in_text = false;
   }
 
-  [[nodiscard]] bool has_only_call() const { return takes_one_call && has_called; }
+  [[nodiscard]] bool has_all_calls() const { return calls_left == 0; }
 
-  [[nodiscard]] bool is_done() const { return stops.matched() || has_only_call(); }
+  [[nodiscard]] bool is_done() const { return stops.matched() || has_all_calls(); }
 
   ReplyText reply_text;
   std::string undecoded;
@@ -173,7 +174,7 @@ struct ReplyParser::State {
   std::int64_t thinking_tokens = 0;
   bool in_thought, has_thought = false;
   bool is_behind_thought = false;  // and nothing but white space has come
-  bool takes_one_call;
+  int calls_left;
   bool drops_blank;  // one at the very start
   bool in_text = false;
   bool has_called = false;

@@ -32,6 +32,9 @@ struct Piece {
 
 class ReplyParser {
  public:
+  // A small model that has begun to repeat a call would go on to the end of its budget.
+  static constexpr int most_calls = 16;
+
   // References stay alive as long as the parser.
   ReplyParser(const Conversation& conversation, const ChatTemplate& chat_template,
               const Tokenizer& tokenizer);
@@ -46,7 +49,7 @@ class ReplyParser {
   [[nodiscard]] bool called_tools() const;
   // Tokens fed until the thought had ended.
   [[nodiscard]] std::int64_t thinking_tokens() const;
-  // No more output is wanted: a stop sequence matched, or the one permitted tool call is complete.
+  // No more output is wanted: a stop sequence matched, or the last permitted tool call is complete.
   [[nodiscard]] bool done() const;
 
  private:

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <random>
 #include <string>
@@ -302,6 +303,31 @@ TEST_CASE("a thought ends in time, and what follows it keeps its shape") {
     CHECK(call.is_whole);
     check_weather(call.blocks.back());
   }
+}
+
+TEST_CASE("hundreds of tools may be called, and are compiled once") {
+  Conversation asked = asking();
+  std::string properties;
+  for (int i = 0; i < 30; ++i)
+    properties += (i == 0 ? "\"p" : ",\"p") + std::to_string(i) + R"(":{"type":"string"})";
+  for (int i = 0; i < 300; ++i) {
+    asked.callable.push_back({.name = "tool_" + std::to_string(i),
+                              .schema = R"({"type":"object","properties":{)" + properties + "}}"});
+  }
+  const auto seconds = [&] {
+    const auto start = std::chrono::steady_clock::now();
+    REQUIRE(tagged().guides.guide(asked) != nullptr);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const double first = seconds();
+  CHECK(first < 20);
+  double again = first;
+  for (int i = 0; i < 5; ++i)
+    again = std::min(again, seconds());
+  CHECK(again * 20 < first);
+  // All of them at once are more than can be held to their schemas.
+  asked.must_call = true;
+  CHECK_THROWS_AS((void)tagged().guides.guide(asked), constrain::SchemaError);
 }
 
 TEST_CASE("schemas beyond what can be guaranteed") {

@@ -319,6 +319,18 @@ TEST_CASE("where one call is permitted, the first ends the reply") {
         "f({})");
 }
 
+TEST_CASE("a reply makes sixteen calls at most") {
+  const std::string call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>\n";
+  std::string reply, expected;
+  for (int i = 0; i < 20; ++i)
+    reply += call;
+  for (int i = 0; i < 16; ++i)
+    expected += "f({})";
+  const Parsed parsed = parse_bytes(Family::chatml, with_tools, reply);
+  CHECK(parsed.blocks == expected);
+  CHECK(parsed.is_done);
+}
+
 TEST_CASE("stop sequences are looked for in text alone") {
   const std::string call =
       "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"STOP\"}}\n</tool_call>";
