@@ -17,7 +17,7 @@ struct ModelFacts {
   bool thinks_by_default = false;
   Cell adaptive, enabled, between_tools, disabled;
   std::string default_effort;
-  bool keeps_all_thinking = false;
+  bool keeps_all_thinking = false;  // section 9; the others keep the last turn's only
   bool system_messages = false;
   bool forced_tools = false;
   bool prefill = false;
@@ -55,6 +55,16 @@ inline const std::vector<ModelFacts>& models() {
        "high", false, false, true, true, true},
   };
   return table;
+}
+
+// Preserved thinking (7.1): signatures are bound to what precedes them.
+inline bool binds_thoughts(const ModelFacts& model) {
+  for (const std::string_view id :
+       {"claude-fable-5-2", "claude-mythos-5-2", "claude-fable-5-1", "claude-mythos-5-1",
+        "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"}) {
+    if (model.id == id) return true;
+  }
+  return false;
 }
 
 inline const ModelFacts* facts_of(std::string_view name) {

@@ -160,6 +160,16 @@ void check_text(const std::string& text, int ttl, const std::string& place,
 int read_block(const json::object& block, const std::string& place, Markers& markers,
                Complaints& complaints) {
   const std::string type = text_member(block, "type");
+  if (type == "thinking") {
+    if (block.contains("cache_control")) {
+      complain(complaints, place + ".thinking.cache_control: Extra inputs are not permitted");
+    }
+    // The source of these requests marks a signature that it has spoilt.
+    if (text_member(block, "signature").starts_with("spoilt")) {
+      complain(complaints, place + ": ", false);
+    }
+    return 0;
+  }
   int inner = 0;
   const json::value* content = member(block, "content");
   if (type == "tool_result" && content && content->is_array()) {

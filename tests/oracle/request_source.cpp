@@ -24,8 +24,9 @@ std::vector<Piece*> places_of(Session& session) {
   for (Piece& text : session.system)
     places.push_back(&text);
   for (Message& message : session.messages) {
-    for (Piece& block : message.blocks)
-      places.push_back(&block);
+    for (Piece& block : message.blocks) {
+      if (block.kind != Piece::Kind::thought) places.push_back(&block);
+    }
   }
   return places;
 }
@@ -110,11 +111,26 @@ Session RequestSource::fresh() {
   return session;
 }
 
+void RequestSource::replied(int session, const std::string& thought, const std::string& signature) {
+  Piece piece;
+  piece.kind = Piece::Kind::thought;
+  piece.text = thought;
+  piece.name = signature;
+  sessions_[static_cast<std::size_t>(session)].thought.assign(1, piece);
+}
+
+void RequestSource::begin_with_thought(Session& session, Message& reply) {
+  reply.blocks.insert(reply.blocks.begin(), session.thought.begin(), session.thought.end());
+  session.thought.clear();
+}
+
 // Ends with the user's turn again.
 void RequestSource::append_exchange(Session& session) {
   if (ends_with_calls(session)) session.messages.pop_back();
   if (!session.messages.empty() && session.messages.back().role != "assistant") {
-    session.messages.push_back({"assistant", {text_piece(6)}});
+    Message reply{"assistant", {text_piece(6)}};
+    begin_with_thought(session, reply);
+    session.messages.push_back(std::move(reply));
   }
   Message user{"user", {}};
   for (int n = chance(20) ? 1 + below(5) : 1; n > 0; --n)
@@ -144,6 +160,7 @@ void RequestSource::append_tool_loop(Session& session) {
   }
   if (chance(20)) std::ranges::shuffle(results.blocks, generator_);
   if (chance(40)) results.blocks.push_back(text_piece(5));
+  begin_with_thought(session, calls);
   session.messages.push_back(std::move(calls));
   session.messages.push_back(std::move(results));
 }
@@ -198,6 +215,11 @@ void RequestSource::change(Session& session) {
   if (what < 96) {
     session.model = models()[static_cast<std::size_t>(below(models().size()))].id;
     session.thinking.clear();
+    session.thought.clear();
+    for (Message& message : session.messages) {
+      std::erase_if(message.blocks,
+                    [](const Piece& block) { return block.kind == Piece::Kind::thought; });
+    }
     return;
   }
   session = fresh();
@@ -334,7 +356,21 @@ void RequestSource::spoil(Session& session, std::string& more) {
   std::vector<Piece*> places = places_of(session);
   Piece& any = *places[static_cast<std::size_t>(below(static_cast<int>(places.size())))];
   Message& last = session.messages.back();
-  switch (below(17)) {
+  switch (below(19)) {
+    case 17:
+    case 18:
+      for (Message& message : session.messages) {
+        if (message.blocks.empty()) continue;
+        Piece& first = message.blocks.front();
+        if (first.kind != Piece::Kind::thought) continue;
+        if (chance(50)) {
+          first.marker = five;
+        } else {
+          first.name = "spoilt" + first.name;
+        }
+        return;
+      }
+      return;
     case 0:
       any.marker = R"({"type":"ephemeral","ttl":"10m"})";
       return;
@@ -416,11 +452,13 @@ Step RequestSource::next() {
   step.advance = pauses[static_cast<std::size_t>(
       chance(97) ? below(6) : below(static_cast<int>(pauses.size())))];
   if (step.advance > 0) step.advance += below(200);
-  Session& session = sessions_[static_cast<std::size_t>(below(static_cast<int>(sessions_.size())))];
+  step.session = below(static_cast<int>(sessions_.size()));
+  Session& session = sessions_[static_cast<std::size_t>(step.session)];
   if (chance(6) && !earlier_.empty()) {
     session = earlier_[static_cast<std::size_t>(below(static_cast<int>(earlier_.size())))];
   }
   change(session);
+  session.thought.clear();
   if (session.messages.size() > 45) session = fresh();
   if (chance(5)) {
     earlier_.push_back(session);
@@ -431,12 +469,16 @@ Step RequestSource::next() {
   std::string more;
   prepare_end(sent);
   mark(sent);
-  if (chance(4)) spoil(sent, more);
+  const bool is_spoilt = chance(4);
+  if (is_spoilt) spoil(sent, more);
   step.workspace = sent.workspace;
   step.only_counts = chance(4) && !more.starts_with("\"max_tokens");
   step.fails = !step.only_counts && chance(2);
   for (int n = chance(4) ? 2 + below(3) : 1; n > 0; --n)
     step.bodies.push_back(written(sent, more, step.only_counts));
+  const bool goes_on = !is_spoilt && !step.only_counts && !step.fails
+                       && sent.messages.size() == session.messages.size();
+  if (!goes_on || binds_thoughts(*facts_of(session.model)) || chance(30)) step.session = -1;
   // The next turn answers an instruction in place as it does the user.
   if (sent.messages.size() == session.messages.size() + 1 && sent.messages.back().role == "system"
       && chance(50)) {
@@ -499,6 +541,9 @@ std::string RequestSource::written(const Piece& piece) {
       return object({"\"type\":\"tool_use\"", "\"id\":" + quoted(piece.id),
                      "\"name\":" + quoted(piece.name), "\"input\":" + blank() + piece.text,
                      marker});
+    case Piece::Kind::thought:
+      return object({"\"type\":\"thinking\"", "\"thinking\":" + quoted(piece.text),
+                     "\"signature\":" + quoted(piece.name), marker});
     case Piece::Kind::result:
       break;
   }

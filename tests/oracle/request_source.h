@@ -13,9 +13,9 @@ namespace incipit::oracle {
 
 // One block of a conversation. `text` is the description of a tool, the input of a call.
 struct Piece {
-  enum class Kind { tool, text, call, result } kind = Kind::text;
+  enum class Kind { tool, text, call, result, thought } kind = Kind::text;
   std::string text = {};
-  std::string name = {};                // of a tool, called or defined
+  std::string name = {};                // of a tool; a thought's signature
   std::string id = {};                  // of a call and of its result
   std::string schema = {};              // of a tool
   std::vector<std::string> parts = {};  // of a result; one part is written as a string as well
@@ -37,6 +37,7 @@ struct Session {
   std::string billing;  // Claude Code's first system block, or empty
   std::string tool_choice, thinking, effort, format, automatic;
   int next_id = 0;
+  std::vector<Piece> thought;  // begins the next reply; none or one
 };
 
 // What happens next in the test.
@@ -47,12 +48,16 @@ struct Step {
   std::vector<std::string> bodies;
   bool only_counts = false;  // count_tokens
   bool fails = false;        // after its arrival, before its response
+  // For `replied`; negative where the reply is not gone on from.
+  int session = -1;
 };
 
 class RequestSource {
  public:
   explicit RequestSource(std::uint64_t seed);
   Step next();
+  // The reply to a step began with a thought, which comes back with the next turn.
+  void replied(int session, const std::string& thought, const std::string& signature);
 
  private:
   int below(int count);
@@ -63,6 +68,7 @@ class RequestSource {
   Session fresh();
   void append_exchange(Session& session);
   void append_tool_loop(Session& session);
+  static void begin_with_thought(Session& session, Message& reply);
   void change(Session& session);
   void change_setting(Session& session);
   void prepare_end(Session& session);

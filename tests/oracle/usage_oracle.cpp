@@ -111,10 +111,48 @@ std::vector<Rendered> system_blocks(const json::object& body) {
   return blocks;
 }
 
-std::vector<Rendered> message_blocks(const json::object& body) {
+Rendered thought_block(const json::object& thought) {
+  const std::string text = text_member(thought, "thinking");
+  constexpr std::size_t tags = 19;  // "<think>\n" before and "\n</think>\n\n" behind
+  return {"thought " + text, text.size() + tags, "assistant", false, false, 0};
+}
+
+// The mode that the request has or that its model has without one.
+std::string thinking_mode(const json::object& body, const ModelFacts& model) {
+  const json::value* thinking = member(body, "thinking");
+  if (thinking) return text_member(thinking->as_object(), "type");
+  return model.thinks_by_default ? "adaptive" : "disabled";
+}
+
+bool holds_result(const json::object& message) {
+  const json::value& content = message.at("content");
+  return content.is_array()
+         && std::ranges::any_of(content.as_array(), [](const json::value& block) {
+              return text_member(block.as_object(), "type") == "tool_result";
+            });
+}
+
+// Index of the first message whose thoughts the model sees: all of them, those since the user said
+// something (C-64; counting does so on every model, C-115), or none without thinking (C-66).
+std::size_t first_with_thoughts(const json::object& body, const ModelFacts& model,
+                                bool only_counts) {
+  const json::array& messages = body.at("messages").as_array();
+  if (thinking_mode(body, model) == "disabled") return messages.size();
+  if (model.keeps_all_thinking && !only_counts) return 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const json::object& message = messages[i].as_object();
+    if (text_member(message, "role") == "user" && !holds_result(message)) first = i;
+  }
+  return first;
+}
+
+std::vector<Rendered> message_blocks(const json::object& body, std::size_t first_thoughtful) {
   std::vector<Rendered> blocks;
+  std::size_t index = 0;
   for (const json::value& value : body.at("messages").as_array()) {
     const json::object& message = value.as_object();
+    const bool keeps_thoughts = index++ >= first_thoughtful;
     const std::string role = text_member(message, "role");
     // A system message belongs to the user's turn before it, but opens itself.
     const std::string turn = role == "system" ? "later system" : role;
@@ -129,6 +167,8 @@ std::vector<Rendered> message_blocks(const json::object& body) {
       const std::string type = text_member(block, "type");
       if (type == "text") {
         blocks.push_back(text_block(turn, role, text_member(block, "text"), ttl_of(block)));
+      } else if (type == "thinking") {
+        if (keeps_thoughts) blocks.push_back(thought_block(block));
       } else if (type == "tool_use") {
         blocks.push_back(call_block(block));
       } else {
@@ -176,9 +216,8 @@ std::string settings_before_messages(const json::object& body, const ModelFacts&
     const json::value* disable = member(given, "disable_parallel_tool_use");
     parallel = !disable || !disable->as_bool();
   }
-  std::string thinking = model.thinks_by_default ? "adaptive" : "disabled";
+  std::string thinking = thinking_mode(body, model);
   if (const json::value* value = member(body, "thinking")) {
-    thinking = text_member(value->as_object(), "type");
     if (const json::value* budget = member(value->as_object(), "budget_tokens")) {
       thinking += json::serialize(*budget);
     }
@@ -209,7 +248,8 @@ int UsageOracle::content(std::string text) {
   return content_.try_emplace(std::move(text), static_cast<int>(content_.size())).first->second;
 }
 
-UsageOracle::Prompt UsageOracle::flatten(const json::object& body, const ModelFacts& model) {
+UsageOracle::Prompt UsageOracle::flatten(const json::object& body, const ModelFacts& model,
+                                         bool only_counts) {
   Prompt prompt;
   prompt.model = &model;
   std::vector<Rendered> blocks;
@@ -222,7 +262,7 @@ UsageOracle::Prompt UsageOracle::flatten(const json::object& body, const ModelFa
   }
   for (Rendered& block : system_blocks(body))
     blocks.push_back(std::move(block));
-  for (Rendered& block : message_blocks(body))
+  for (Rendered& block : message_blocks(body, first_with_thoughts(body, model, only_counts)))
     blocks.push_back(std::move(block));
   // C-22, C-25: the last block; there a marker of the same class changes nothing.
   if (const int automatic = ttl_of(body)) blocks.back().ttl = automatic;
@@ -268,7 +308,7 @@ Verdict UsageOracle::ask(std::string_view text, const Workspace& workspace, std:
   if (!verdict.complaints.empty()) return verdict;
 
   std::erase_if(entries_, [&](const Entry& entry) { return entry.expires <= now; });
-  const Prompt prompt = flatten(body, *facts_of(text_member(body, "model")));
+  const Prompt prompt = flatten(body, *facts_of(text_member(body, "model")), false);
   const auto count = static_cast<int>(prompt.positions.size());
   const auto at = [&](int k) -> const Position& { return prompt.positions[k - 1]; };
   const auto tokens = [&](int k) { return k > 0 ? at(k).tokens : 0; };
@@ -326,7 +366,7 @@ void UsageOracle::respond(std::size_t pending) {
 std::int64_t UsageOracle::count(std::string_view text) {
   const json::value document = json::parse(text);
   const json::object& body = document.as_object();
-  return flatten(body, *facts_of(text_member(body, "model"))).positions.back().tokens;
+  return flatten(body, *facts_of(text_member(body, "model")), true).positions.back().tokens;
 }
 
 }  // namespace incipit::oracle

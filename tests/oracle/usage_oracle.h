@@ -86,7 +86,7 @@ class UsageOracle {
     std::vector<Entry> writes;
   };
 
-  Prompt flatten(const boost::json::object& body, const ModelFacts& model);
+  Prompt flatten(const boost::json::object& body, const ModelFacts& model, bool only_counts);
   Entry* live(const Workspace& workspace, const Prompt& prompt, int k, std::int64_t now);
   int content(std::string text);
 
