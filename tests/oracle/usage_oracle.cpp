@@ -204,9 +204,9 @@ std::vector<std::int64_t> tokens_of(const std::vector<Rendered>& blocks) {
   return tokens;
 }
 
-// Section 9, rows "thinking config" and "effort", as C-53 advises to place them; a setting at its
-// default is the same as none.
-std::string settings_before_messages(const json::object& body, const ModelFacts& model) {
+// Section 9, rows "tool_choice" and "disable_parallel_tool_use". A setting at its default is the
+// same as none, here and below.
+std::string choice_of(const json::object& body) {
   std::string choice = "auto", name;
   bool parallel = true;
   if (const json::value* value = member(body, "tool_choice")) {
@@ -216,6 +216,11 @@ std::string settings_before_messages(const json::object& body, const ModelFacts&
     const json::value* disable = member(given, "disable_parallel_tool_use");
     parallel = !disable || !disable->as_bool();
   }
+  return "choice " + choice + '\0' + name + '\0' + (parallel ? "parallel" : "single");
+}
+
+// Section 9, rows "thinking config" and "effort".
+std::string effort_of(const json::object& body, const ModelFacts& model) {
   std::string thinking = thinking_mode(body, model);
   if (const json::value* value = member(body, "thinking")) {
     if (const json::value* budget = member(value->as_object(), "budget_tokens")) {
@@ -227,8 +232,7 @@ std::string settings_before_messages(const json::object& body, const ModelFacts&
     const std::string given = text_member(config->as_object(), "effort");
     if (!given.empty()) effort = given;
   }
-  return "settings " + choice + '\0' + name + '\0' + (parallel ? "parallel" : "single") + '\0'
-         + thinking + '\0' + effort;
+  return "thinks " + thinking + '\0' + effort;
 }
 
 // Section 9, row "output_config.format".
@@ -268,6 +272,7 @@ UsageOracle::Prompt UsageOracle::flatten(const json::object& body, const ModelFa
   if (const int automatic = ttl_of(body)) blocks.back().ttl = automatic;
 
   const std::vector<std::int64_t> tokens = tokens_of(blocks);
+  if (settings_first_) prompt.whole.push_back(content(effort_of(body, model)));
   bool before_system = true, before_messages = true;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const Rendered& block = blocks[i];
@@ -277,7 +282,8 @@ UsageOracle::Prompt UsageOracle::flatten(const json::object& body, const ModelFa
     }
     if (before_messages && block.turn != "tools" && block.turn != "system") {
       before_messages = false;
-      prompt.whole.push_back(content(settings_before_messages(body, model)));
+      prompt.whole.push_back(content(choice_of(body)));
+      if (!settings_first_) prompt.whole.push_back(content(effort_of(body, model)));
     }
     prompt.whole.push_back(content(block.identity));
     prompt.lengths.push_back(prompt.whole.size());

@@ -47,6 +47,9 @@ struct Verdict {
 
 class UsageOracle {
  public:
+  // Whether thinking and effort come before everything instead of before the messages (C-53).
+  explicit UsageOracle(bool settings_first) : settings_first_(settings_first) {}
+
   // A request arrives. Milliseconds of the test's clock.
   Verdict ask(std::string_view body, const Workspace& workspace, std::int64_t now);
   // Its response begins: what it writes can be read from here on (C-56). May never come (C-44).
@@ -94,6 +97,7 @@ class UsageOracle {
   std::vector<Entry> entries_;
   std::map<std::size_t, Pending> pending_;
   std::size_t asked_ = 0;
+  bool settings_first_;
 };
 
 // The rules that a body breaks; none for a body that is served. `oracle_rules.cpp`.

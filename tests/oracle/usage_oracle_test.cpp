@@ -1,4 +1,4 @@
-// 100,000 random requests through the gateway's parser, encoder and ledger, and through an oracle
+// Random requests through the gateway's parser, encoder and ledger, and through an oracle
 // that reads the same JSON text by the rules of the specification. They must agree on every error
 // and on every counter.
 #include "usage_oracle.h"
@@ -30,7 +30,10 @@ using namespace incipit::gateway;
 // The gateway without its engine and its socket.
 class Served {
  public:
-  Served() : checkpoint_(open_checkpoint("tiny")) { context_.local_model = "tiny"; }
+  explicit Served(bool settings_first) : checkpoint_(open_checkpoint("tiny")) {
+    context_.local_model = "tiny";
+    context_.settings_before_tools = settings_first;
+  }
 
   [[nodiscard]] EncodedPrompt prompt(const MessagesRequest& request) const {
     return encode(request.conversation, template_, tokenizer_);
@@ -101,7 +104,9 @@ bool is_expected(const gateway::ApiError& error, const std::vector<Complaint>& c
 // One run of requests, until its end or the first disagreement.
 class Comparison {
  public:
-  explicit Comparison(std::uint64_t seed) : seed_(seed), source_(seed) {}
+  // Every third run has the switch of C-53 thrown.
+  explicit Comparison(std::uint64_t seed)
+      : seed_(seed), source_(seed), served_(seed % 3 == 0), oracle_(seed % 3 == 0) {}
 
   // How many requests were compared; 0 once they differ.
   int step() {
