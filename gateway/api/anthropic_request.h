@@ -63,6 +63,7 @@ struct ModelRow {
   std::string_view line;        // "haiku", "sonnet", "opus", "fable", "mythos"
   std::string_view lifecycle;   // "active", "deprecated", "retired"
   int max_output_tokens;        // what max_tokens may be at most
+  std::string_view retires_at;  // RFC 3339, or empty
 };
 
 [[nodiscard]] const std::vector<ModelRow>& model_table();  // newest first

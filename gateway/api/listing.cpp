@@ -26,11 +26,13 @@ struct ListedModel {
   std::string line;  // empty = null
   std::string lifecycle = "active";
   int max_output_tokens = 0;
+  std::string retires_at;  // empty = null
 };
 
 ListedModel listed(const ModelRow& row) {
-  return {std::string(row.id),   std::string(row.display_name), std::string(row.created_at),
-          std::string(row.line), std::string(row.lifecycle),    row.max_output_tokens};
+  return {std::string(row.id),        std::string(row.display_name), std::string(row.created_at),
+          std::string(row.line),      std::string(row.lifecycle),    row.max_output_tokens,
+          std::string(row.retires_at)};
 }
 
 ListedModel local_model(const Services& services) {
@@ -88,15 +90,18 @@ void write_model(JsonWriter& json, const ListedModel& model, const Services& ser
   json.key("id").string(model.id);
   json.key("display_name").string(model.display_name);
   json.key("created_at").string(model.created_at);
-  json.key("line");
-  if (model.line.empty()) {
-    json.null();
-  } else {
-    json.string(model.line);
-  }
+  const auto string_or_null = [&](std::string_view name, const std::string& text) {
+    json.key(name);
+    if (text.empty()) {
+      json.null();
+    } else {
+      json.string(text);
+    }
+  };
+  string_or_null("line", model.line);
   json.key("lifecycle").string(model.lifecycle);
   json.key("deprecated_at").null();
-  json.key("retires_at").null();
+  string_or_null("retires_at", model.retires_at);
   json.key("max_input_tokens").integer(services.model.context);
   json.key("max_tokens").integer(model.max_output_tokens);
   write_capabilities(json, model.id, services.chat_template.thinks());

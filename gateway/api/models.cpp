@@ -15,8 +15,9 @@ constexpr int output_of_current = 128'000;
 constexpr int output_of_4_5 = 64'000;
 
 ModelRow current(std::string_view id, std::string_view display_name, std::string_view line,
-                 std::string_view created_at = not_before, std::string_view lifecycle = "active") {
-  return {id, "", display_name, created_at, line, lifecycle, output_of_current};
+                 std::string_view created_at = not_before, std::string_view lifecycle = "active",
+                 std::string_view retires_at = "") {
+  return {id, "", display_name, created_at, line, lifecycle, output_of_current, retires_at};
 }
 
 // A name that becomes part of log lines, headers and answers: nothing but what model ids are made
@@ -48,15 +49,16 @@ const std::vector<ModelRow>& model_table() {
       current("claude-opus-5", "Claude Opus 5", "opus"),
       current("claude-opus-4-8", "Claude Opus 4.8", "opus"),
       current("claude-opus-4-7", "Claude Opus 4.7", "opus"),
-      current("claude-mythos-preview", "Claude Mythos Preview", "mythos", not_before, "retired"),
+      current("claude-mythos-preview", "Claude Mythos Preview", "mythos", not_before, "retired",
+              "2026-06-30T00:00:00Z"),
       current("claude-opus-4-6", "Claude Opus 4.6", "opus"),
       current("claude-sonnet-4-6", "Claude Sonnet 4.6", "sonnet"),
       {"claude-opus-4-5-20251101", "claude-opus-4-5", "Claude Opus 4.5", "2025-11-01T00:00:00Z",
-       "opus", "deprecated", output_of_4_5},
+       "opus", "deprecated", output_of_4_5, "2027-01-22T00:00:00Z"},
       {"claude-haiku-4-5-20251001", "claude-haiku-4-5", "Claude Haiku 4.5", "2025-10-01T00:00:00Z",
-       "haiku", "active", output_of_4_5},
+       "haiku", "active", output_of_4_5, ""},
       {"claude-sonnet-4-5-20250929", "claude-sonnet-4-5", "Claude Sonnet 4.5",
-       "2025-09-29T00:00:00Z", "sonnet", "deprecated", output_of_4_5},
+       "2025-09-29T00:00:00Z", "sonnet", "deprecated", output_of_4_5, "2026-11-30T00:00:00Z"},
   };
   return table;
 }

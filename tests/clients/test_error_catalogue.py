@@ -104,7 +104,10 @@ BODIES = {
     "no messages": ({"messages": ABSENT}, "messages: Field required"),
     "model a number": ({"model": 4}, "model: Input should be a valid string"),
     "max_tokens a string": ({"max_tokens": "1"}, "max_tokens: Input should be a valid integer"),
-    "max_tokens a fraction": ({"max_tokens": 1.5}, pattern("^max_tokens: Input should be a valid integer")),
+    "max_tokens a fraction": (
+        {"max_tokens": 1.5},
+        pattern("^max_tokens: Input should be a valid integer"),
+    ),
     "max_tokens true": ({"max_tokens": True}, "max_tokens: Input should be a valid integer"),
     "max_tokens below 0": ({"max_tokens": -1}, "max_tokens: must be greater than or equal to 0"),
     "max_tokens above the cap": (
@@ -260,7 +263,10 @@ BODIES = {
         "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
     ),
     "tool without schema": (tools({"name": "look"}), "tools.0.custom.input_schema: Field required"),
-    "tool without name": (tools({"input_schema": {"type": "object"}}), "tools.0.custom.name: Field required"),
+    "tool without name": (
+        tools({"input_schema": {"type": "object"}}),
+        "tools.0.custom.name: Field required",
+    ),
     "schema of another type": (
         tools({"name": "look", "input_schema": {"type": "string"}}),
         "tools.0.custom.input_schema.type: Input should be 'object'",
@@ -704,12 +710,19 @@ def test_a_body_that_is_too_large(tiny, path):
 
 @pytest.mark.parametrize(
     ("limit", "what"),
-    [("requests=1", "requests"), ("output-tokens=1", "output tokens"), ("input-tokens=100", "input tokens")],
+    [
+        ("requests=1", "requests"),
+        ("output-tokens=1", "output tokens"),
+        ("input-tokens=100", "input tokens"),
+    ],
 )
 def test_rate_limits(gateway_factory, limit, what):
     gateway = gateway_factory("--model", "tiny", "--limits", limit)
     body = {**VALID, "max_tokens": 4, "messages": [user(text("x" * 90))]}
     assert gateway.request("POST", "/v1/messages", body)[0] == 200
+    if limit.startswith("output"):  # charged when the answer is complete, which may be after it is read
+        gateway.wait_for(lambda m: m["incipit_requests_running"] == 0)
+        gateway.request("POST", "/v1/messages", body)
     status, error, headers = refusal(gateway, "POST", "/v1/messages", body)
     assert (status, error["type"]) == (429, "rate_limit_error")
     assert what in error["message"], "names the limit"

@@ -211,6 +211,19 @@ def test_a_model_is_found_by_id_and_by_alias(tiny_client):
         tiny_client.models.retrieve("no-such-model")
 
 
+def test_the_list_says_which_models_end_and_when(tiny_client):
+    listed = {model.id: model for model in tiny_client.models.list(limit=1000)}
+    for model, end in [
+        ("claude-sonnet-4-5-20250929", "2026-11-30"),
+        ("claude-opus-4-5-20251101", "2027-01-22"),
+    ]:
+        assert listed[model].lifecycle == "deprecated"
+        assert listed[model].retires_at.isoformat().startswith(end)
+    assert listed["claude-opus-5"].retires_at is None
+    assert "claude-mythos-preview" not in listed, "only when asked for"
+    assert tiny_client.models.retrieve("claude-mythos-preview").lifecycle == "retired"
+
+
 def test_the_async_client_streams_two_answers_at_once(default_model):
     async def run():
         async with anthropic.AsyncAnthropic(

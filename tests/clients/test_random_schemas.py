@@ -285,7 +285,11 @@ def test_a_keyword_that_is_not_supported_is_named(tiny, keyword, schema):
     said = refusal(tiny, tools=[{"name": "fill", "strict": True, "input_schema": whole}])
     assert said.startswith("tools.0.custom.input_schema") and "field" in said
     assert keyword in said or (keyword == "$ref" and "recursi" in said), said
-    # A tool that is not strict may have any schema.
+    # A call that is forced is valid for its schema as well, strict or not.
+    if keyword not in ("additionalProperties", "format"):
+        tools = [{"name": "fill", "input_schema": whole}]
+        assert "field" in refusal(tiny, tools=tools, tool_choice={"type": "any"})
+    # Any other tool that is not strict may have any schema.
     loose = {"name": "fill", "input_schema": whole}
     if keyword != "$ref":
         body = {**BODY, "max_tokens": 1, "tools": [loose]}
