@@ -178,8 +178,8 @@ def in_format(call: Caller, number: int) -> None:
 
 
 def in_a_tool(call: Caller, number: int) -> None:
-    """One to three tools; now and then as many as may be strict."""
-    count = MOST_STRICT_TOOLS if number % 100 == 0 else 1 + number % 3
+    """One tool or two; now and then as many as may be strict."""
+    count = MOST_STRICT_TOOLS if number % 100 == 0 else 1 + (number % 8 == 0)
     writer = SchemaWriter(SEED + number)
     tools = [
         {"name": f"tool_{n}", "strict": True, "input_schema": writer.root()} for n in range(count)
