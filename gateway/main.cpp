@@ -1,4 +1,5 @@
 // The program: flags, model, engine, ledger, server, signals. Owns everything.
+#include "gateway/api/batch_runner.h"
 #include "gateway/api/config.h"
 #include "gateway/http/server.h"
 #include "gateway/model/checkpoint.h"
@@ -67,7 +68,7 @@ ServerOptions server_options(const Config& config) {
   options.port = static_cast<std::uint16_t>(config.port);
   options.loopback_only = config.keys.empty();
   options.max_connections = config.max_connections;
-  options.body_limit = config.body_limit;
+  options.body_limits.message = config.body_limit;
   return options;
 }
 
@@ -97,14 +98,21 @@ void run(const Config& config) {
   const ReplyGuides guides(chat_template, tokenizer);
   Metrics metrics;
   RateLimits limits(config.limits);
-  Services services{engine, ledger, tokenizer, chat_template, guides, info, model_id(config.model),
-                    clock,  keys,   *log,      metrics,       limits};
+  Diagnostics diagnostics(clock);
+  Files files(clock, config.files_memory);
+  Batches batches(clock, config.batches_memory);
+  Services services{
+      engine, ledger, tokenizer, chat_template, guides, info,        model_id(config.model),
+      clock,  keys,   *log,      metrics,       limits, diagnostics, files,
+      batches};
+  services.public_url = config.public_url;
   services.virtual_clock = config.virtual_clock;
   services.keep_billing_line = config.keep_billing_line;
   services.settings_before_tools = config.settings_before_tools;
   services.strict_betas = config.strict_betas;
   services.request_timeout = std::chrono::seconds(config.request_timeout);
 
+  auto batch_runner = std::make_unique<BatchRunner>(services, config.batch_concurrency);
   const std::unique_ptr<Server> server = std::move(bound);  // ends before what it uses
   server->start(services);
   const std::chrono::duration<double> loading = std::chrono::steady_clock::now() - began;
@@ -124,6 +132,7 @@ void run(const Config& config) {
 
   signals.wait();
   note("stopping: running requests may end; a second signal ends at once");
+  batch_runner.reset();  // nobody could read what still came out
   server->stop_accepting();
   if (!server->wait_until_idle(grace)) {
     engine.cancel_all();

@@ -224,11 +224,12 @@ void read_generation_fields(Fields& body, MessageRequest& request, Reading& read
   }
   if (const JsonValue* value = body.unless_null("diagnostics")) {
     Fields fields(*value, "diagnostics");
+    request.diagnostics.emplace();
     if (const JsonValue* id = fields.unless_null("previous_message_id")) {
-      (void)read_string(*id, "diagnostics.previous_message_id");
+      request.diagnostics->previous_message_id =
+          read_string(*id, "diagnostics.previous_message_id");
     }
     fields.reject_others();
-    reading.refuse("diagnostics", "cache diagnostics are not supported yet by this gateway");
   }
   if (body.unless_null("container") != nullptr) {
     reading.refuse("container", "this gateway has no code execution containers");

@@ -19,6 +19,17 @@ bool is_identifier_character(char c) {
 
 }  // namespace
 
+JsonValue read_json(std::string_view body) {
+  try {
+    return JsonValue::parse(body, {.unique_keys = true});
+  } catch (const ParseError& error) {
+    throw invalid_request("The request body is not valid JSON: " + std::string(error.what())
+                          + ": line " + std::to_string(error.line) + " column "
+                          + std::to_string(error.column) + " (char "
+                          + std::to_string(error.character) + ")");
+  }
+}
+
 Fields::Fields(const JsonValue& object, std::string path)
     : object_(object), path_(std::move(path)) {
   if (object.is_object()) return;

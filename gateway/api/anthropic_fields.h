@@ -12,6 +12,9 @@
 
 namespace incipit::gateway {
 
+// A whole body. Throws ApiError (400) for what is no JSON, or names a key twice.
+[[nodiscard]] JsonValue read_json(std::string_view body);
+
 // One JSON object being read. Each name asked for counts as known; `reject_others` then refuses the
 // rest. All functions throw ApiError (400).
 class Fields {

@@ -15,17 +15,6 @@
 namespace incipit::gateway {
 namespace {
 
-JsonValue parse_body(std::string_view body) {
-  try {
-    return JsonValue::parse(body, {.unique_keys = true});
-  } catch (const ParseError& error) {
-    throw invalid_request("The request body is not valid JSON: " + std::string(error.what())
-                          + ": line " + std::to_string(error.line) + " column "
-                          + std::to_string(error.column) + " (char "
-                          + std::to_string(error.character) + ")");
-  }
-}
-
 std::uint64_t fresh_seed() {
   thread_local std::mt19937_64 generator{(static_cast<std::uint64_t>(std::random_device{}()) << 32U)
                                          ^ std::random_device{}()};
@@ -108,7 +97,7 @@ std::string edit(Flattened& prompt, const ContextEdits& edits, Endpoint endpoint
 
 MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestContext& context) {
   Reading reading{context};
-  MessageRequest request = read_body(parse_body(body), endpoint, reading);
+  MessageRequest request = read_body(read_json(body), endpoint, reading);
   const auto model = resolve_model(request.model, context.local_model);
   if (!model) throw ApiError(404, "not_found_error", "model: " + shown(request.model));
 
@@ -148,6 +137,8 @@ MessagesRequest parse(std::string_view body, Endpoint endpoint, const RequestCon
   }
   set_items(result.conversation, std::move(prompt.items));
   result.values = std::move(request);
+  result.betas = context.betas;
+  result.detailed_diagnostics = context.detailed_diagnostics;
   return result;
 }
 

@@ -28,6 +28,7 @@ struct RequestContext {
   bool keep_billing_line = false;   // --keep-billing-line
   // Thinking and effort are in front of the tools instead of the messages (C-53).
   bool settings_before_tools = false;
+  bool detailed_diagnostics = false;  // incipit-diagnostics: detail
   // The prompt tokens of a conversation: what context_management's triggers are measured in.
   std::function<int(const Conversation&)> count_tokens;
   // The file of an id; none: there is no such file for this caller, or no function, no files at
@@ -37,8 +38,10 @@ struct RequestContext {
 
 struct MessagesRequest {
   Conversation conversation;
-  MessageRequest values;  // as read, for comparing requests
-  std::string model;      // canonical id to echo
+  MessageRequest values;           // as read, for comparing requests
+  std::vector<std::string> betas;  // for the same
+  bool detailed_diagnostics = false;
+  std::string model;  // canonical id to echo
   bool stream = false;
   int dropped_billing_lines = 0;  // x-anthropic-billing-header system texts left out, for the log
   // Of the content as sent, which the reply follows: what its thoughts are signed for. Thoughts and

@@ -61,6 +61,16 @@ std::string not_empty(const std::string& text) {
   return text;
 }
 
+std::string base_url(const std::string& text) {
+  const std::size_t scheme = text.find("://");
+  const std::string_view protocol = std::string_view(text).substr(0, scheme);
+  if ((protocol != "http" && protocol != "https") || text.size() == scheme + 3
+      || text.find_first_of(" \t\r\n?#") != std::string::npos) {
+    throw std::runtime_error("expected an address such as https://host or https://host/path");
+  }
+  return text.substr(0, text.find_last_not_of('/') + 1);
+}
+
 constexpr int any = std::numeric_limits<int>::max();
 
 constexpr std::array options{
@@ -86,6 +96,14 @@ constexpr std::array options{
     Option{"request-timeout", false,
            [](Config& c, const std::string& v) { c.request_timeout = integer<1, 1'000'000>(v); }},
     Option{"body-limit", false, [](Config& c, const std::string& v) { c.body_limit = size(v); }},
+    Option{"files-memory", false,
+           [](Config& c, const std::string& v) { c.files_memory = size(v); }},
+    Option{"batches-memory", false,
+           [](Config& c, const std::string& v) { c.batches_memory = size(v); }},
+    Option{"batch-concurrency", false,
+           [](Config& c, const std::string& v) { c.batch_concurrency = integer<1, 64>(v); }},
+    Option{"public-url", false,
+           [](Config& c, const std::string& v) { c.public_url = base_url(v); }},
     Option{"keys", false, [](Config& c, const std::string& v) { c.keys = not_empty(v); }},
     Option{"limits", false, [](Config& c, const std::string& v) { c.limits = parse_limits(v); }},
     Option{"log", false, [](Config& c, const std::string& v) { c.log = not_empty(v); }},
@@ -238,14 +256,15 @@ std::string_view help_text() {
                        or a GGUF file or safetensors directory
   --host ADDRESS       where to listen, 127.0.0.1; elsewhere needs --keys
   --port N             8787; 0 = a free one
-  --backend NAME       auto, cpu or cuda
-  --threads N          for computing; one per core
+  --backend NAME       auto, cpu or cuda  --threads N  one per core
   --context N          positions, at most the model's own
   --kv-memory SIZE     for cached keys and values, 512M or 2G; two full contexts
-  --max-queue N        requests that may wait before 529, 256
-  --max-connections N  1024
+  --files-memory SIZE  1G for uploads  --batches-memory SIZE  1G for batches
+  --batch-concurrency N  requests of batches that run at once, 2
+  --public-url URL     the address of results_url; what the client asked for
+  --max-queue N        may wait before 529, 256  --max-connections N  1024
   --request-timeout S  longest time for one request, 3600
-  --body-limit SIZE    largest request body, 32M
+  --body-limit SIZE    largest message, 32M; batches 256M, files 500M
   --keys FILE          JSON lines {"key", "organization", "workspace"}
   --limits LIST        per minute: requests=N,input-tokens=N,output-tokens=N
   --log FILE           one JSON line per request; standard error
@@ -254,8 +273,8 @@ std::string_view help_text() {
   --settings-before-tools  other thinking or effort: nothing cached is read
   --strict-betas       refuse anthropic-beta values that are not known
   --config FILE        TOML with the same names; flags win
-Endpoints: /v1/messages, /v1/messages/count_tokens, /v1/models, /metrics,
-/incipit/entries, /health. Stop with Ctrl-C: running requests end first.
+Endpoints: /v1/messages, /v1/messages/count_tokens, /v1/messages/batches,
+/v1/files, /v1/models, /metrics, /incipit/entries, /health.
 )";
 }
 

@@ -23,8 +23,12 @@ struct Config {
   std::size_t kv_memory = 0;  // bytes; 0 = enough for two full contexts
   int max_queue = 256;
   int max_connections = 1024;
-  int request_timeout = 3600;                      // seconds
-  std::size_t body_limit = std::size_t{32} << 20;  // bytes
+  int request_timeout = 3600;                         // seconds
+  std::size_t body_limit = std::size_t{32} << 20;     // bytes
+  std::size_t files_memory = std::size_t{1} << 30;    // bytes
+  std::size_t batches_memory = std::size_t{1} << 30;  // bytes
+  int batch_concurrency = 2;
+  std::string public_url;  // empty: as the Host header says
   LimitRates limits;
   std::string keys;  // file, or empty
   std::string log;   // file, or empty = standard error

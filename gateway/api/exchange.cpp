@@ -26,6 +26,16 @@ std::vector<std::string> HttpRequest::query_values(std::string_view name) const 
   return values;
 }
 
+std::string path_segment(std::string_view path, std::size_t index) {
+  for (std::size_t slashes = 0; path.starts_with('/'); ++slashes) {
+    path.remove_prefix(1);
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (slashes == index) return percent_decoded(path.substr(0, end));
+    path.remove_prefix(end);
+  }
+  return {};
+}
+
 std::string percent_decoded(std::string_view text) {
   std::string out;
   out.reserve(text.size());

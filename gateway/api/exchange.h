@@ -62,6 +62,10 @@ class Reply {
   [[nodiscard]] virtual bool complete() const = 0;
 };
 
+// The piece of a path behind its `index`th slash, percent-decoded: "/v1/files/f" has "f" at 2.
+// Empty when there are not so many.
+[[nodiscard]] std::string path_segment(std::string_view path, std::size_t index);
+
 // "a%20b+c" to "a b+c"; a broken escape stays as it is.
 [[nodiscard]] std::string percent_decoded(std::string_view text);
 

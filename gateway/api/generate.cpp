@@ -172,7 +172,7 @@ Response answer_head(Services& services, const Scope& scope, const RequestRecord
 
 }  // namespace
 
-RequestContext request_context(const HttpRequest& request, const Services& services) {
+RequestContext request_context(const HttpRequest& request, Services& services, const Scope& scope) {
   RequestContext context;
   const std::string* version = request.header("anthropic-version");
   context.version_2026_10_21 = version != nullptr && *version != "2023-06-01";  // W-6
@@ -180,6 +180,13 @@ RequestContext request_context(const HttpRequest& request, const Services& servi
   context.local_model = services.local_model;
   context.keep_billing_line = services.keep_billing_line;
   context.settings_before_tools = services.settings_before_tools;
+  const std::string* detail = request.header("incipit-diagnostics");
+  context.detailed_diagnostics = detail != nullptr && *detail == "detail";
+  context.find_file = [&services, scope](std::string_view id) -> std::optional<FoundFile> {
+    const std::optional<StoredFile> file = services.files.find(scope, id);
+    if (!file || !file->content) return std::nullopt;
+    return FoundFile{file->mime_type, *file->content};
+  };
   context.count_tokens = [&services](const Conversation& conversation) {
     const EncodedPrompt prompt = encode(conversation, services.chat_template, services.tokenizer);
     return static_cast<int>(prompt.tokens.size());
@@ -192,8 +199,13 @@ namespace {
 // One request from its values to its answer.
 class Run {
  public:
-  Run(MessagesRequest parsed, Services& services, const Scope& scope, RequestRecord& record)
-      : parsed_(std::move(parsed)), services_(services), scope_(scope), record_(record) {
+  Run(MessagesRequest parsed, Services& services, const Scope& scope, RequestRecord& record,
+      std::string_view service_tier)
+      : parsed_(std::move(parsed)),
+        services_(services),
+        scope_(scope),
+        record_(record),
+        service_tier_(service_tier) {
     record_.model = parsed_.model;
     record_.dropped_billing_lines = parsed_.dropped_billing_lines;
   }
@@ -206,10 +218,12 @@ class Run {
     check_length(prompt.tokens.size(), services_.model.context);
     const CachePlan plan =
         services_.ledger.lookup(scope_, conversation.model, std::move(prompt.boundaries), arrived);
-    services_.limits.admit(scope_.organization, record_.model,
-                           plan.prompt_tokens - plan.usage.cache_read_input_tokens,
-                           services_.clock.now());
-    charge_.emplace(services_, scope_, record_);
+    if (service_tier_ != "batch") {  // batches have limits of their own (section 12)
+      services_.limits.admit(scope_.organization, record_.model,
+                             plan.prompt_tokens - plan.usage.cache_read_input_tokens,
+                             services_.clock.now());
+      charge_.emplace(services_, scope_, record_);
+    }
     GenerationRequest generation = generation_of(conversation, plan, scope_, services_);
     generation.tokens = std::move(prompt.tokens);
     const auto executor = co_await asio::this_coro::executor;
@@ -226,13 +240,18 @@ class Run {
     record_.ttft_ms = milliseconds_between(received_, first_token_);
   }
 
-  [[nodiscard]] ReplyFacts facts(std::string_view service_tier) const {
+  // Once: the request is then known under the id of its message.
+  [[nodiscard]] ReplyFacts facts() {
+    std::string id = make_id("msg_01");
+    std::string diagnostics =
+        services_.diagnostics.diagnose(scope_, parsed_, id, record_.usage.prompt_tokens());
     return {.model = parsed_.model,
-            .message_id = make_id("msg_01"),
+            .message_id = std::move(id),
             .usage = record_.usage,
-            .service_tier = service_tier,
+            .service_tier = service_tier_,
             .inference_geo = parsed_.values.inference_geo.value_or("global"),
             .speed = parsed_.values.speed.value_or(""),
+            .diagnostics = std::move(diagnostics),
             .context_management = parsed_.context_management,
             .input_transformations = parsed_.input_transformations,
             .bound_to = parsed_.content_key,
@@ -279,6 +298,7 @@ class Run {
   Services& services_;
   const Scope& scope_;
   RequestRecord& record_;
+  std::string_view service_tier_;
   std::optional<OutputCharge> charge_;
   ReplyParser parser_{parsed_.conversation, services_.chat_template, services_.tokenizer};
   std::optional<TokenStream> tokens_;
@@ -286,8 +306,8 @@ class Run {
   SteadyTime received_, first_token_;
 };
 
-asio::awaitable<std::string> whole_body(Run& run, std::string_view service_tier) {
-  AnthropicReply answer(run.facts(service_tier));
+asio::awaitable<std::string> whole_body(Run& run) {
+  AnthropicReply answer(run.facts());
   while (const auto pieces = co_await run.next())
     answer.collect(*pieces);
   const Run::End end = run.end();
@@ -296,7 +316,7 @@ asio::awaitable<std::string> whole_body(Run& run, std::string_view service_tier)
 }
 
 asio::awaitable<void> stream(Run& run, Reply& reply, Response head, RequestRecord& record) {
-  AnthropicReply answer(run.facts("standard"));
+  AnthropicReply answer(run.facts());
   head.content_type = "text/event-stream; charset=utf-8";
   head.headers.emplace_back("cache-control", "no-cache");
   head.body = answer.begin(1);  // one token at least will follow
@@ -322,27 +342,27 @@ asio::awaitable<void> stream(Run& run, Reply& reply, Response head, RequestRecor
 
 asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Services& services,
                                const Scope& scope, RequestRecord& record) {
-  MessagesRequest parsed = parse_messages(request.body, request_context(request, services));
+  MessagesRequest parsed = parse_messages(request.body, request_context(request, services, scope));
   const bool streams = parsed.stream;
-  Run run(std::move(parsed), services, scope, record);
+  Run run(std::move(parsed), services, scope, record, "standard");
   co_await run.start(request.arrived, request.received);
   if (streams) {
     co_await stream(run, reply, answer_head(services, scope, record), record);
     co_return;
   }
-  std::string body = co_await whole_body(run, "standard");
+  std::string body = co_await whole_body(run);
   record.status = 200;
   Response response = answer_head(services, scope, record);
   response.body = std::move(body);
   co_await reply.send(std::move(response));
 }
 
-asio::awaitable<std::string> complete(MessagesRequest parsed, TimePoint arrived, Services& services,
-                                      const Scope& scope, RequestRecord& record,
-                                      std::string_view service_tier) {
-  Run run(std::move(parsed), services, scope, record);
+asio::awaitable<std::string> run_in_batch(MessagesRequest parsed, TimePoint arrived,
+                                          Services& services, const Scope& scope,
+                                          RequestRecord& record) {
+  Run run(std::move(parsed), services, scope, record, "batch");
   co_await run.start(arrived, std::chrono::steady_clock::now());
-  co_return co_await whole_body(run, service_tier);
+  co_return co_await whole_body(run);
 }
 
 }  // namespace incipit::gateway

@@ -16,13 +16,15 @@ namespace incipit::gateway {
 boost::asio::awaitable<void> generate(const HttpRequest& request, Reply& reply, Services& services,
                                       const Scope& scope, RequestRecord& record);
 
-// The same without a client that waits: runs a parsed request to its end and returns the body of
-// its answer. `parsed.stream` has no meaning. Throws as `generate` does.
-boost::asio::awaitable<std::string> complete(MessagesRequest parsed, TimePoint arrived,
-                                             Services& services, const Scope& scope,
-                                             RequestRecord& record, std::string_view service_tier);
+// The same for a request of a batch: without a client that waits, runs it to its end and returns
+// the body of its answer. `parsed.stream` has no meaning, and rate limits do not count it (section
+// 12). Throws as `generate` does.
+boost::asio::awaitable<std::string> run_in_batch(MessagesRequest parsed, TimePoint arrived,
+                                                 Services& services, const Scope& scope,
+                                                 RequestRecord& record);
 
-// What of the head matters to a body (W-2..W-6, anthropic-beta).
-[[nodiscard]] RequestContext request_context(const HttpRequest& request, const Services& services);
+// What of the head and the caller matters to a body (W-2..W-6, anthropic-beta, their files).
+[[nodiscard]] RequestContext request_context(const HttpRequest& request, Services& services,
+                                             const Scope& scope);
 
 }  // namespace incipit::gateway

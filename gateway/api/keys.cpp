@@ -71,6 +71,19 @@ Keys::Keys(const std::filesystem::path& file) {
 
 Scope Keys::scope_of(const HttpRequest& request) const {
   if (!required()) return {"local", "default"};
+  const Scope& scope = key_scope(request);
+  const std::string* workspace = request.header("anthropic-workspace-id");
+  if (workspace != nullptr && *workspace != scope.workspace) {
+    throw ApiError(
+        403, "permission_error",
+        fmt::format("anthropic-workspace-id: this key belongs to the workspace '{}'; send "
+                    "that one or leave the header out",
+                    scope.workspace));
+  }
+  return scope;
+}
+
+const Scope& Keys::key_scope(const HttpRequest& request) const {
   const std::string* key = request.header("x-api-key");
   const std::string* authorization = request.header("authorization");
   if (key != nullptr) {

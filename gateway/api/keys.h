@@ -26,9 +26,12 @@ class Keys {
   [[nodiscard]] bool required() const { return !scopes_.empty(); }
 
   // Throws ApiError 401. `x-api-key` and `Authorization: Bearer` are equal; one valid key suffices.
+  // 403 when `anthropic-workspace-id` names another workspace than the key's (section 3.1).
   [[nodiscard]] Scope scope_of(const HttpRequest& request) const;
 
  private:
+  [[nodiscard]] const Scope& key_scope(const HttpRequest& request) const;
+
   std::unordered_map<std::string, Scope> scopes_;
 };
 

@@ -3,13 +3,13 @@
 #include "gateway/api/anthropic_request.h"
 #include "gateway/api/anthropic_traits.h"
 #include "gateway/api/generate.h"
+#include "gateway/api/paging.h"
 #include "gateway/prompt/encode.h"
 #include "incipit/json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace incipit::gateway {
@@ -52,8 +52,8 @@ void supported(JsonWriter& json, std::string_view name, bool truth) {
 void write_capabilities(JsonWriter& json, const std::string& model, bool thinks) {
   const ModelTraits traits = model_traits(model);
   json.key("capabilities").begin_object();
-  for (const std::string_view name :
-       {"batch", "citations", "code_execution", "image_input", "pdf_input"}) {
+  supported(json, "batch", true);
+  for (const std::string_view name : {"citations", "code_execution", "image_input", "pdf_input"}) {
     supported(json, name, false);
   }
   supported(json, "structured_outputs", true);
@@ -108,26 +108,6 @@ void write_model(JsonWriter& json, const ListedModel& model, const Services& ser
   json.end_object();
 }
 
-std::optional<std::string> one_value(const HttpRequest& request, std::string_view name) {
-  const std::vector<std::string> values = request.query_values(name);
-  if (values.size() > 1) throw invalid_request(fmt::format("{}: given more than once", name));
-  if (values.empty() || values.front().empty()) return std::nullopt;
-  return values.front();
-}
-
-int page_limit(const HttpRequest& request) {
-  const std::optional<std::string> text = one_value(request, "limit");
-  if (!text) return 20;
-  int limit = 0;
-  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), limit);
-  if (code != std::errc{} || end != text->data() + text->size()) {
-    throw invalid_request("limit: Input should be a valid integer");
-  }
-  if (limit < 1) throw invalid_request("limit: Input should be greater than or equal to 1");
-  if (limit > 1000) throw invalid_request("limit: Input should be less than or equal to 1000");
-  return limit;
-}
-
 std::vector<std::string> wanted_lifecycles(const HttpRequest& request) {
   std::vector<std::string> wanted = request.query_values("lifecycle[]");
   const std::vector<std::string> plain = request.query_values("lifecycle");
@@ -141,21 +121,12 @@ std::vector<std::string> wanted_lifecycles(const HttpRequest& request) {
   return wanted;
 }
 
-std::size_t index_of(const std::vector<ListedModel>& models, std::string_view parameter,
-                     const std::string& id) {
-  const auto found = std::find_if(models.begin(), models.end(),
-                                  [&](const ListedModel& model) { return model.id == id; });
-  if (found == models.end()) {
-    throw invalid_request(fmt::format("{}: no model '{}' in this list", parameter, id));
-  }
-  return static_cast<std::size_t>(found - models.begin());
-}
-
 }  // namespace
 
-Response count_tokens(const HttpRequest& request, Services& services, RequestRecord& record) {
+Response count_tokens(const HttpRequest& request, Services& services, const Scope& scope,
+                      RequestRecord& record) {
   const MessagesRequest parsed =
-      parse_count_tokens(request.body, request_context(request, services));
+      parse_count_tokens(request.body, request_context(request, services, scope));
   record.model = parsed.model;
   record.dropped_billing_lines = parsed.dropped_billing_lines;
   const EncodedPrompt prompt =
@@ -171,8 +142,8 @@ Response count_tokens(const HttpRequest& request, Services& services, RequestRec
   return response;
 }
 
-Response list_models(const HttpRequest& request, Services& services, RequestRecord& /*record*/) {
-  const auto limit = static_cast<std::size_t>(page_limit(request));
+Response list_models(const HttpRequest& request, Services& services, const Scope& /*scope*/,
+                     RequestRecord& /*record*/) {
   const std::vector<std::string> lifecycles = wanted_lifecycles(request);
   std::vector<ListedModel> models;
   for (const ModelRow& row : model_table()) {
@@ -184,41 +155,24 @@ Response list_models(const HttpRequest& request, Services& services, RequestReco
     models.push_back(local_model(services));
   }
 
-  const std::optional<std::string> after = one_value(request, "after_id");
-  const std::optional<std::string> before = one_value(request, "before_id");
-  if (after && before) throw invalid_request("after_id: cannot be combined with before_id");
-  std::size_t begin = 0;
-  std::size_t end = models.size();
-  bool has_more = false;
-  if (before) {
-    end = index_of(models, "before_id", *before);
-    begin = end > limit ? end - limit : 0;
-    has_more = begin > 0;
-  } else {
-    if (after) begin = index_of(models, "after_id", *after) + 1;
-    end = std::min(end, begin + limit);
-    has_more = end < models.size();
-  }
+  std::vector<std::string_view> ids;
+  for (const ListedModel& model : models)
+    ids.emplace_back(model.id);
+  const Page page = page_of(request, ids, "model");
 
   Response response;
   JsonWriter json(response.body);
   json.begin_object().key("data").begin_array();
-  for (std::size_t i = begin; i < end; ++i)
+  for (std::size_t i = page.begin; i < page.end; ++i)
     write_model(json, models[i], services);
-  json.end_array().key("has_more").boolean(has_more);
-  for (const std::string_view name : {"first_id", "last_id"}) {
-    json.key(name);
-    if (begin == end) {
-      json.null();
-    } else {
-      json.string(models[name == "first_id" ? begin : end - 1].id);
-    }
-  }
+  json.end_array();
+  write_page_ends(json, page, ids);
   json.end_object();
   return response;
 }
 
-Response show_model(const HttpRequest& request, Services& services, RequestRecord& record) {
+Response show_model(const HttpRequest& request, Services& services, const Scope& /*scope*/,
+                    RequestRecord& record) {
   const std::string name = percent_decoded(
       std::string_view(request.path).substr(std::string_view("/v1/models/").size()));
   const std::optional<std::string> id = resolve_model(name, services.local_model);
@@ -242,14 +196,14 @@ Response show_model(const HttpRequest& request, Services& services, RequestRecor
   return response;
 }
 
-Response show_health(const HttpRequest& /*request*/, Services& /*services*/,
+Response show_health(const HttpRequest& /*request*/, Services& /*services*/, const Scope& /*scope*/,
                      RequestRecord& /*record*/) {
   Response response;
   response.body = R"({"status":"ok"})";
   return response;
 }
 
-Response show_metrics(const HttpRequest& /*request*/, Services& services,
+Response show_metrics(const HttpRequest& /*request*/, Services& services, const Scope& /*scope*/,
                       RequestRecord& /*record*/) {
   Response response;
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -259,7 +213,7 @@ Response show_metrics(const HttpRequest& /*request*/, Services& services,
   return response;
 }
 
-Response list_entries(const HttpRequest& /*request*/, Services& services,
+Response list_entries(const HttpRequest& /*request*/, Services& services, const Scope& /*scope*/,
                       RequestRecord& /*record*/) {
   Response response;
   JsonWriter json(response.body);
@@ -280,7 +234,8 @@ Response list_entries(const HttpRequest& /*request*/, Services& services,
   return response;
 }
 
-Response advance_clock(const HttpRequest& request, Services& services, RequestRecord& /*record*/) {
+Response advance_clock(const HttpRequest& request, Services& services, const Scope& /*scope*/,
+                       RequestRecord& /*record*/) {
   // Ten years: enough for every test, far from overflow.
   constexpr double most = 3.2e8;
   JsonValue body;

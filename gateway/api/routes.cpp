@@ -3,6 +3,8 @@
 #include "gateway/api/anthropic_betas.h"
 #include "gateway/api/anthropic_fields.h"
 #include "gateway/api/anthropic_reply.h"
+#include "gateway/api/batch_routes.h"
+#include "gateway/api/file_routes.h"
 #include "gateway/api/generate.h"
 #include "gateway/api/listing.h"
 
@@ -21,42 +23,56 @@ namespace incipit::gateway {
 namespace {
 
 namespace asio = boost::asio;
-using Listing = Response (*)(const HttpRequest&, Services&, RequestRecord&);
+using Answering = Response (*)(const HttpRequest&, Services&, const Scope&, RequestRecord&);
+// Sends its reply itself.
+using Sending = asio::awaitable<void> (*)(const HttpRequest&, Reply&, Services&, const Scope&,
+                                          RequestRecord&);
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // a trailing * stands for one or more characters
-  Listing listing;        // null: generate
+  std::string_view path;  // * stands for one segment
+  Answering answer = nullptr;
+  Sending send = nullptr;  // where there is no `answer`
   bool needs_key = true;
   bool quiet = false;  // a 200 of it is not logged: something polls it
 };
 
 constexpr std::array routes{
-    Route{"POST", "/v1/messages", nullptr},
+    Route{"POST", "/v1/messages", nullptr, &generate},
     Route{"POST", "/v1/messages/count_tokens", &count_tokens},
+    Route{"POST", "/v1/messages/batches", &create_batch},
+    Route{"GET", "/v1/messages/batches", &list_batches},
+    Route{"GET", "/v1/messages/batches/*", &show_batch},
+    Route{"DELETE", "/v1/messages/batches/*", &delete_batch},
+    Route{"POST", "/v1/messages/batches/*/cancel", &cancel_batch},
+    Route{"GET", "/v1/messages/batches/*/results", nullptr, &send_batch_results},
+    Route{"POST", "/v1/files", &upload_file},
+    Route{"GET", "/v1/files", &list_files},
+    Route{"GET", "/v1/files/*", &show_file},
+    Route{"DELETE", "/v1/files/*", &delete_file},
+    Route{"GET", "/v1/files/*/content", &download_file},
     Route{"GET", "/v1/models", &list_models},
     Route{"GET", "/v1/models/*", &show_model},
-    Route{"GET", "/health", &show_health, false, true},
-    Route{"GET", "/metrics", &show_metrics, true, true},
-    Route{"GET", "/incipit/entries", &list_entries, true, true},
+    Route{"GET", "/health", &show_health, nullptr, false, true},
+    Route{"GET", "/metrics", &show_metrics, nullptr, true, true},
+    Route{"GET", "/incipit/entries", &list_entries, nullptr, true, true},
     Route{"POST", "/incipit/clock", &advance_clock},
 };
 
-// Paths of the hosted API that this gateway does not serve: said so rather than a bare "not found".
-// Those that belong to the Messages API are a feature refused, the rest is another API.
-struct NotServed {
-  std::string_view folder;
-  int status;
-};
-
-constexpr std::array not_served{NotServed{"/v1/messages/batches", 400}, NotServed{"/v1/files", 400},
-                                NotServed{"/v1/complete", 404}, NotServed{"/v1/skills", 404},
-                                NotServed{"/v1/organizations", 404}};
+// Other APIs of the same host: said so rather than a bare "not found".
+constexpr std::array<std::string_view, 3> not_served{"/v1/complete", "/v1/skills",
+                                                     "/v1/organizations"};
 
 bool matches(const Route& route, std::string_view path) {
-  if (route.path.back() != '*') return path == route.path;
-  const std::string_view stem = route.path.substr(0, route.path.size() - 1);
-  return path.size() > stem.size() && path.starts_with(stem);
+  const std::size_t star = route.path.find('*');
+  if (star == std::string_view::npos) return path == route.path;
+  const std::string_view before = route.path.substr(0, star);
+  const std::string_view behind = route.path.substr(star + 1);
+  if (path.size() <= before.size() + behind.size()) return false;
+  const std::string_view segment =
+      path.substr(before.size(), path.size() - before.size() - behind.size());
+  return path.starts_with(before) && path.ends_with(behind)
+         && segment.find('/') == std::string_view::npos;
 }
 
 bool is_below(std::string_view path, std::string_view folder) {
@@ -75,10 +91,10 @@ std::string allowed_verbs(std::string_view path) {
 
 // The route, or null when the verb is OPTIONS. Throws ApiError 404 for an unknown path.
 const Route* find_route(const HttpRequest& request, bool virtual_clock) {
-  for (const auto& [folder, status] : not_served) {
+  for (const std::string_view folder : not_served) {
     if (is_below(request.path, folder)) {
       throw ApiError(
-          status, status == 400 ? "invalid_request_error" : "not_found_error",
+          404, "not_found_error",
           fmt::format("{} is part of the hosted API but not served by this gateway", request.path));
     }
   }
@@ -151,12 +167,12 @@ asio::awaitable<void> dispatch(const HttpRequest& request, Reply& reply, Service
   if (route->needs_key) scope = services.keys.scope_of(request);
   record.key_scope = fmt::format("{}/{}", scope.organization, scope.workspace);
   check_head(request, services.strict_betas);
-  if (route->listing == nullptr) {
-    co_await generate(request, reply, services, scope, record);
+  if (route->answer == nullptr) {
+    co_await route->send(request, reply, services, scope, record);
     co_return;
   }
   quiet = route->quiet;
-  Response response = route->listing(request, services, record);
+  Response response = route->answer(request, services, scope, record);
   if (is_below(request.path, "/v1")) add_account_headers(response, services, scope, record.model);
   record.status = response.status;
   co_await reply.send(std::move(response));
@@ -250,9 +266,16 @@ Response error_response(const ApiError& error, std::string_view request_id) {
   return response;
 }
 
+std::size_t body_limit(const HttpRequest& head, const BodyLimits& limits) {
+  if (head.path == "/v1/messages/batches") return limits.batch;
+  if (head.path == "/v1/files") return limits.file;
+  return limits.message;
+}
+
 void add_account_headers(Response& response, Services& services, const Scope& scope,
                          std::string_view model) {
   response.headers.emplace_back("anthropic-organization-id", scope.organization);
+  response.headers.emplace_back("anthropic-workspace-id", scope.workspace);
   services.limits.add_headers(response.headers, scope.organization, model, services.clock.now());
 }
 

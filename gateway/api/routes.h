@@ -1,8 +1,11 @@
 // Path and verb to the function that answers; key and version checks before it; the one catch.
 #pragma once
 
+#include "gateway/api/batches.h"
+#include "gateway/api/diagnostics.h"
 #include "gateway/api/error.h"
 #include "gateway/api/exchange.h"
+#include "gateway/api/files.h"
 #include "gateway/api/keys.h"
 #include "gateway/api/log.h"
 #include "gateway/api/metrics.h"
@@ -35,7 +38,11 @@ struct Services {
   RequestLog& log;
   Metrics& metrics;
   RateLimits& limits;
-  bool virtual_clock = false;  // POST /incipit/clock exists
+  Diagnostics& diagnostics;
+  Files& files;
+  Batches& batches;
+  std::string public_url = {};  // how clients reach the gateway; empty: as their Host header says
+  bool virtual_clock = false;   // POST /incipit/clock exists
   bool keep_billing_line = false;
   bool settings_before_tools = false;
   bool strict_betas = false;  // an unknown anthropic-beta value is an error
@@ -48,8 +55,17 @@ boost::asio::awaitable<void> serve(const HttpRequest& request, Reply& reply, Ser
 // The error answer with the headers that clients act on (retry-after, x-should-retry).
 [[nodiscard]] Response error_response(const ApiError& error, std::string_view request_id);
 
-// Adds what every 2xx answer below /v1 carries: organization and the twelve rate-limit headers of
-// that model's line. Source: anthropic-wire sections 3.2 and 12.
+// The most bytes that a body may have, by what it is. Source: anthropic-wire section 2.
+struct BodyLimits {
+  std::size_t message = std::size_t{32} << 20;
+  std::size_t batch = std::size_t{256} << 20;
+  std::size_t file = std::size_t{500} << 20;
+};
+
+[[nodiscard]] std::size_t body_limit(const HttpRequest& head, const BodyLimits& limits);
+
+// Adds what every 2xx answer below /v1 carries: organization, workspace and the twelve rate-limit
+// headers of that model's line. Source: anthropic-wire sections 3.2 and 12.
 void add_account_headers(Response& response, Services& services, const Scope& scope,
                          std::string_view model);
 

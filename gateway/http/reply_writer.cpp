@@ -106,13 +106,14 @@ asio::awaitable<void> ReplyWriter::write(std::string bytes) {
 asio::awaitable<void> ReplyWriter::finish(std::string last_bytes) {
   std::string out;
   append_chunk(out, last_bytes);
-  if (framing_.may_chunk) out += "0\r\n\r\n";
+  if (framing_.may_chunk && !framing_.without_body) out += "0\r\n\r\n";
   co_await connection_.write(out, write_timeout_);
   complete_ = true;
 }
 
 void ReplyWriter::append_chunk(std::string& out, std::string_view bytes) const {
-  if (bytes.empty()) return;  // an empty chunk would end the body
+  // An empty chunk would end the body.
+  if (bytes.empty() || framing_.without_body) return;
   if (framing_.may_chunk) {
     fmt::format_to(std::back_inserter(out), "{:x}\r\n{}\r\n", bytes.size(), bytes);
   } else {

@@ -28,9 +28,10 @@ ApiError too_long_coming(std::string_view what) {
   return {408, "timeout_error", fmt::format("{} did not arrive in time", what)};
 }
 
-ApiError too_large(std::size_t limit) {
+ApiError too_large(std::size_t limit, const BodyLimits& limits) {
   return {413, "request_too_large",
-          fmt::format("Request exceeds the maximum size of {} bytes (--body-limit)", limit)};
+          fmt::format("Request exceeds the maximum size of {} bytes{}", limit,
+                      limit == limits.message ? " (--body-limit)" : "")};
 }
 
 // What a failed read means: an answer, or nothing when nobody waits for one.
@@ -39,7 +40,6 @@ std::optional<ApiError> refusal_of(const beast::error_code& error, const ServerO
     return ApiError(431, "invalid_request_error",
                     fmt::format("request headers are larger than {} bytes", options.head_limit));
   }
-  if (error == http::error::body_limit) return too_large(options.body_limit);
   if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
   if (error.category() == http::make_error_code(http::error::bad_method).category()) {
     return invalid_request("malformed HTTP request: " + error.message());
@@ -89,6 +89,13 @@ std::optional<ApiError> take_head(const Parser::value_type& message, const Serve
   return {};
 }
 
+// Throws ApiError for a caller without a key that comes with more than a message.
+std::size_t permitted_body(const HttpRequest& head, const BodyLimits& limits, const Keys& keys) {
+  const std::size_t limit = body_limit(head, limits);
+  if (limit > limits.message) static_cast<void>(keys.scope_of(head));
+  return limit;
+}
+
 // Waits for the first byte, then reads one head.
 asio::awaitable<beast::error_code> read_head(Connection& connection, Parser& parser,
                                              const ServerOptions& options, Milliseconds wait) {
@@ -128,17 +135,16 @@ asio::awaitable<beast::error_code> read_body(Connection& connection, Parser& par
 }  // namespace
 
 asio::awaitable<ReadRequest> read_request(Connection& connection, const ServerOptions& options,
-                                          const Clock& clock, Milliseconds wait) {
+                                          const Services& services, Milliseconds wait) {
   ReadRequest read;
   HttpRequest& request = read.request;
   request.id = make_id("req_01");
-  // The limits must be set on the very parser that the body is read into, before it reads.
   Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(options.head_limit));
-  parser.body_limit(options.body_limit);
+  parser.body_limit(boost::none);  // which one holds is known once the head is
 
   beast::error_code error = co_await read_head(connection, parser, options, wait);
-  request.arrived = clock.now();
+  request.arrived = services.clock.now();
   request.received = std::chrono::steady_clock::now();
   if (error) {
     read.refusal = connection.expired() && parser.got_some() ? too_long_coming("the request head")
@@ -151,6 +157,18 @@ asio::awaitable<ReadRequest> read_request(Connection& connection, const ServerOp
   if (read.refusal) co_return read;
   read.may_chunk = message.version() >= 11;
   read.keep_alive = parser.keep_alive();
+  std::size_t limit = 0;
+  try {
+    limit = permitted_body(request, options.body_limits, services.keys);
+  } catch (const ApiError& refused) {
+    read.refusal = refused;
+    co_return read;
+  }
+  if (parser.content_length().value_or(0) > limit) {
+    read.refusal = too_large(limit, options.body_limits);
+    co_return read;
+  }
+  parser.body_limit(limit);
 
   if (const std::string* expect = request.header("expect"); expect != nullptr) {
     if (!beast::iequals(*expect, "100-continue")) {
@@ -168,6 +186,10 @@ asio::awaitable<ReadRequest> read_request(Connection& connection, const ServerOp
     }
   }
   error = co_await read_body(connection, parser, options);
+  if (error == http::error::body_limit) {
+    read.refusal = too_large(limit, options.body_limits);
+    co_return read;
+  }
   if (error) {
     read.refusal =
         connection.expired() ? too_long_coming("the request body") : refusal_of(error, options);

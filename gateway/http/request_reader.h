@@ -20,8 +20,9 @@ struct ReadRequest {
 };
 
 // Reads the next request of a connection. Never throws for anything that a peer can do. `wait` is
-// how long the peer may take to begin.
+// how long the peer may take to begin. A body larger than messages have is read only from callers
+// whose key is known.
 asio::awaitable<ReadRequest> read_request(Connection& connection, const ServerOptions& options,
-                                          const Clock& clock, std::chrono::milliseconds wait);
+                                          const Services& services, std::chrono::milliseconds wait);
 
 }  // namespace incipit::gateway

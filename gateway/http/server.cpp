@@ -197,7 +197,7 @@ asio::awaitable<void> Server::State::converse(Connection& connection) const {
   using asio::experimental::awaitable_operators::operator||;
   std::chrono::milliseconds wait = options.head_timeout;
   while (!draining) {
-    const ReadRequest read = co_await read_request(connection, options, services->clock, wait);
+    const ReadRequest read = co_await read_request(connection, options, *services, wait);
     wait = options.idle_timeout;
     if (read.closed) co_return;
     if (read.refusal) {

@@ -20,7 +20,7 @@ struct ServerOptions {
   int max_connections = 1024;                      // one more is answered 529 and closed
   std::size_t head_limit = std::size_t{64} << 10;  // bytes of request line and headers: 431
   int max_headers = 100;                           // lines: 431
-  std::size_t body_limit = std::size_t{32} << 20;  // bytes: 413
+  BodyLimits body_limits;                          // 413
   std::chrono::milliseconds head_timeout{10'000};  // first byte to end of the head: 408
   std::chrono::milliseconds body_timeout{30'000};  // between two pieces of a body: 408
   std::chrono::milliseconds body_total{300'000};   // for a whole body: 408

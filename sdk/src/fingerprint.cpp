@@ -278,6 +278,14 @@ std::size_t Fingerprint::bytes() const {
   return state_->bytes;
 }
 
+std::size_t Fingerprint::memory() const {
+  std::size_t bytes = sizeof(FingerprintState) + state_->body.capacity()
+                      + state_->blocks.capacity() * sizeof(PromptBlock);
+  for (const RenderedSetting& setting : state_->settings)
+    bytes += sizeof setting + setting.value.size();
+  return bytes;
+}
+
 bool operator==(const Fingerprint& a, const Fingerprint& b) {
   return a.state_->digest == b.state_->digest;
 }

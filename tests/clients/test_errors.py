@@ -100,8 +100,8 @@ def test_a_bad_request_is_the_clients_bad_request(tiny_client):
 
 def test_unknown_paths_and_verbs(tiny):
     assert refused(tiny, None, "/v1/nothing", "GET")[0] == 404
-    status, error = refused(tiny, {}, "/v1/messages/batches")
-    assert (status, error["type"]) == (400, "invalid_request_error")
+    status, error = refused(tiny, {}, "/v1/complete")
+    assert (status, error["type"]) == (404, "not_found_error")
     status, error = refused(tiny, None, "/v1/messages", "DELETE")
     assert (status, error["type"]) == (405, "invalid_request_error")
 

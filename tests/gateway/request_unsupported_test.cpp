@@ -133,7 +133,6 @@ TEST_CASE("tools that run at the provider and toolsets are refused in its words"
 TEST_CASE("features are refused by name") {
   check_all({
       {fields(R"("container":"c")"), "container: "},
-      {fields(R"("diagnostics":{"previous_message_id":null})"), "diagnostics: "},
       {fields(
            R"("tools":[{"name":"f","allowed_callers":["code_execution_20260120"],"input_schema":{"type":"object"}}])"),
        "tools.0.custom.allowed_callers.0: "},

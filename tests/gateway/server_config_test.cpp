@@ -80,6 +80,16 @@ TEST_CASE("an unknown flag is named with the nearest known one") {
   CHECK(refusal({"-x"}).find("-x") != std::string::npos);
 }
 
+TEST_CASE("where clients find the gateway must be an address, without its last slash") {
+  CHECK(read_config({"--public-url", "https://host/api/"}).value().public_url
+        == "https://host/api");
+  for (const std::string text :
+       {"", "host", "://host", "ftp://host", "http://", "http://a b", "http://a?b"}) {
+    CAPTURE(text);
+    CHECK(refusal({"--public-url", text}).find("https://host/path") != std::string::npos);
+  }
+}
+
 TEST_CASE("an abbreviated flag is not guessed") {
   CHECK(refusal({"--mod", "tiny"}) != "");
 }
@@ -144,10 +154,29 @@ TEST_CASE("help fits a screen and names every flag that can be given") {
     begin = end + 1;
   }
   CHECK(longest <= 80);
-  for (const std::string flag :
-       {"model", "host", "port", "backend", "threads", "context", "kv-memory", "max-queue",
-        "max-connections", "request-timeout", "body-limit", "keys", "limits", "log",
-        "virtual-clock", "keep-billing-line", "settings-before-tools", "strict-betas", "config"}) {
+  for (const std::string flag : {"model",
+                                 "host",
+                                 "port",
+                                 "backend",
+                                 "threads",
+                                 "context",
+                                 "kv-memory",
+                                 "max-queue",
+                                 "max-connections",
+                                 "request-timeout",
+                                 "body-limit",
+                                 "files-memory",
+                                 "batches-memory",
+                                 "batch-concurrency",
+                                 "public-url",
+                                 "keys",
+                                 "limits",
+                                 "log",
+                                 "virtual-clock",
+                                 "keep-billing-line",
+                                 "settings-before-tools",
+                                 "strict-betas",
+                                 "config"}) {
     CAPTURE(flag);
     CHECK(text.find("  --" + flag + ' ') != std::string_view::npos);
   }

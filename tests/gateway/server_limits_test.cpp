@@ -62,7 +62,7 @@ TEST_CASE("a head just within its limit is served") {
 
 TEST_CASE("a body whose announced length is over the limit is refused before it is sent") {
   GatewaySetup setup;
-  setup.server.body_limit = 1000;
+  setup.server.body_limits.message = 1000;
   const LoopbackGateway gateway(setup);
   Client client(gateway);
   client.send(
@@ -76,7 +76,7 @@ TEST_CASE("a body whose announced length is over the limit is refused before it 
 
 TEST_CASE("a chunked body is refused when it grows over the limit") {
   GatewaySetup setup;
-  setup.server.body_limit = 1000;
+  setup.server.body_limits.message = 1000;
   const LoopbackGateway gateway(setup);
   Client client(gateway);
   client.send("POST /v1/messages HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -88,7 +88,7 @@ TEST_CASE("a chunked body is refused when it grows over the limit") {
 
 TEST_CASE("a body exactly at the limit is read") {
   GatewaySetup setup;
-  setup.server.body_limit = 1000;
+  setup.server.body_limits.message = 1000;
   const LoopbackGateway gateway(setup);
   const Answer answer = ask(gateway, post("/v1/messages", std::string(1000, 'x')));
   CHECK(answer.status == 400);

@@ -1,4 +1,5 @@
 // The parts of tests/support/loopback_gateway.h.
+#include "gateway/api/batch_runner.h"
 #include "gateway/model/checkpoint.h"
 #include "tests/support/loopback_gateway.h"
 
@@ -60,11 +61,17 @@ struct LoopbackGateway::Parts {
         log_file(fresh_file("log")),
         log(log_file),
         limits(setup.limits),
+        diagnostics(clock),
+        files(clock, setup.files_memory),
+        batches(clock, setup.batches_memory),
         engine(*model, clock, setup.engine),
-        services{engine, ledger, tokenizer, chat_template, guides,  model->info(),
-                 "tiny", clock,  keys,      log,           metrics, limits},
+        services{engine,        ledger, tokenizer,   chat_template, guides,
+                 model->info(), "tiny", clock,       keys,          log,
+                 metrics,       limits, diagnostics, files,         batches},
+        runner(services, 2),
         server(setup.server) {
     services.virtual_clock = setup.virtual_clock;
+    services.public_url = setup.public_url;
     services.strict_betas = setup.strict_betas;
     services.request_timeout = setup.request_timeout;
     server.start(services);
@@ -85,8 +92,12 @@ struct LoopbackGateway::Parts {
   Ledger ledger;
   Metrics metrics;
   RateLimits limits;
+  Diagnostics diagnostics;
+  Files files;
+  Batches batches;
   Engine engine;
   Services services;
+  BatchRunner runner;
   Server server;
 };
 

@@ -23,6 +23,9 @@ struct GatewaySetup {
   LimitRates limits;
   bool virtual_clock = false;
   bool strict_betas = false;
+  std::size_t files_memory = std::size_t{16} << 20;
+  std::size_t batches_memory = std::size_t{16} << 20;
+  std::string public_url;
   std::chrono::milliseconds request_timeout{60'000};
 
   GatewaySetup();

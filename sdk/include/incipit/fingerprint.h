@@ -56,6 +56,9 @@ class Fingerprint {
   // Bytes of the prompt (tools, system, messages).
   [[nodiscard]] std::size_t bytes() const;
 
+  // Bytes of memory that it takes, shared by its copies.
+  [[nodiscard]] std::size_t memory() const;
+
   friend bool operator==(const Fingerprint& a, const Fingerprint& b);
 
   // Where `b` leaves the path of `a`. Checks in the order of the hosted diagnostics: model and
