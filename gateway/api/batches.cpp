@@ -63,18 +63,25 @@ BatchView Batches::create(const Scope& scope, std::vector<BatchItem> items,
 }
 
 BatchView Batches::get(const Scope& scope, std::string_view id) {
-  const std::scoped_lock lock(mutex_);
-  return existing(scope, id).view;
+  std::unique_lock lock(mutex_);
+  BatchView view = existing(scope, id).view;
+  const bool stop_due = std::exchange(stop_due_, false);
+  lock.unlock();
+  if (stop_due) tell();
+  return view;
 }
 
 std::vector<BatchView> Batches::list(const Scope& scope) {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   std::vector<BatchView> views;
   for (auto& [number, batch] : batches_) {
     if (batch.scope != scope) continue;
     settle(batch);
     views.push_back(batch.view);
   }
+  const bool stop_due = std::exchange(stop_due_, false);
+  lock.unlock();
+  if (stop_due) tell();
   return views;
 }
 
@@ -221,13 +228,15 @@ Batches::Batch& Batches::existing(const Scope& scope, std::string_view id) {
   return *batch;
 }
 
-// Does what is due: expiry, the end, the archive.
+// Does what is due: expiry, the end, the archive. Not told to whoever runs the requests: they stop
+// at the next look of a client, or come to their own end.
 void Batches::settle(Batch& batch) {
   const TimePoint now = clock_.now();
   if (batch.view.status != BatchStatus::ended) {
     if (now >= batch.created + runs_for && !batch.is_expired) {
       batch.is_expired = true;
       give_up(batch, Request::State::expired);
+      stop_due_ = stop_due_ || batch.running > 0;
     }
     if (batch.next == batch.requests.size() && batch.running == 0) end(batch);
   }

@@ -129,6 +129,7 @@ class Batches {
   std::deque<std::string> turns_;  // batches with waiting requests, whose turn is next in front
   std::size_t used_ = 0;
   std::uint64_t last_number_ = 0;
+  bool stop_due_ = false;  // a batch with running requests has expired, and nobody was told
 
   std::mutex changed_mutex_;
   std::function<void()> changed_;

@@ -53,16 +53,6 @@ class StubApi(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def batch(self, status: str) -> dict:
-        ended = status == "ended"
-        counts = {"processing": 0 if ended else 2, "succeeded": 1 if ended else 0,
-                  "errored": 0, "canceled": 0, "expired": 1 if ended else 0}  # fmt: skip
-        return {"id": "msgbatch_1", "type": "message_batch", "processing_status": status,
-                "request_counts": counts, "created_at": "2026-11-30T10:00:00Z",
-                "expires_at": "2026-12-01T10:00:00Z",
-                "ended_at": "2026-11-30T10:01:00Z" if ended else None,
-                "results_url": f"{self.base_url}/v1/messages/batches/msgbatch_1/results" if ended else None}  # fmt: skip
-
     def answer(self, method: str, path: str) -> tuple[str, bytes] | None:
         """(content type, body)"""
         whole = "application/json"
@@ -70,16 +60,6 @@ class StubApi(ThreadingHTTPServer):
             case "POST", "/v1/messages":
                 ticket = {"title": "Blank login page", "priority": "high", "labels": ["login", "bug"]}
                 return whole, json.dumps(message(json.dumps(ticket))).encode()
-            case "POST", "/v1/messages/batches":
-                return whole, json.dumps(self.batch("in_progress")).encode()
-            case "GET", "/v1/messages/batches/msgbatch_1":
-                return whole, json.dumps(self.batch("ended")).encode()
-            case "GET", "/v1/messages/batches/msgbatch_1/results":
-                results = [
-                    {"custom_id": "Oslo", "result": {"type": "succeeded", "message": message("A city.")}},
-                    {"custom_id": "Bergen", "result": {"type": "expired"}},
-                ]
-                return "application/x-jsonl", "".join(json.dumps(r) + "\n" for r in results).encode()
             case "POST", "/v1/chat/completions":
                 return "text/event-stream", chat_chunks()
         return None
@@ -100,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    do_GET = do_POST = respond
+    do_POST = respond
 
     def log_message(self, *_) -> None:
         pass

@@ -14,7 +14,7 @@ namespace {
 const Scope home{"org", "home"};
 const Scope elsewhere{"org", "elsewhere"};
 
-struct Conversation {
+struct Dialogue {
   Clock clock = Clock::frozen();
   Diagnostics diagnostics{clock};
 
@@ -62,7 +62,7 @@ TEST_CASE("diagnostics are read from the body, and only an object asks for them 
 }
 
 TEST_CASE("each reason, in the order of the checks (C-95, C-96)") {
-  Conversation c;
+  Dialogue c;
   const std::string first = body("S", tool);
   CHECK(c.ask("", "msg_1", first) == "null");
   CHECK(c.ask("msg_1", "msg_2", first) == "null");
@@ -82,7 +82,7 @@ TEST_CASE("each reason, in the order of the checks (C-95, C-96)") {
 }
 
 TEST_CASE("other rendered settings give unavailable and no other key (V26)") {
-  Conversation c;
+  Dialogue c;
   CHECK(c.ask("", "msg_1", body("S", tool)) == "null");
   const std::string unavailable = R"({"cache_miss_reason":{"type":"unavailable"}})";
   const std::string with_tool = std::string(tool) + ',';
@@ -100,7 +100,7 @@ TEST_CASE("other rendered settings give unavailable and no other key (V26)") {
 }
 
 TEST_CASE("the set of betas counts, not their order or repetition") {
-  Conversation c;
+  Dialogue c;
   RequestContext context = older_version();
   context.betas = {"a-1", "b-2"};
   CHECK(c.ask("", "msg_1", body("S"), context) == "null");
@@ -109,7 +109,7 @@ TEST_CASE("the set of betas counts, not their order or repetition") {
 }
 
 TEST_CASE("what is not rendered is no difference, markers neither (C-9, C-101)") {
-  Conversation c;
+  Dialogue c;
   CHECK(c.ask("", "msg_1", body("S")) == "null");
   CHECK(c.ask("msg_1", "m",
               body("S", R"("metadata":{"user_id":"u"},"stop_sequences":["x"],"stream":true)"))
@@ -122,7 +122,7 @@ TEST_CASE("what is not rendered is no difference, markers neither (C-9, C-101)")
 
 TEST_CASE("an id that is not known: another workspace, too old, or never asked (V25)") {
   const std::string unknown = R"({"cache_miss_reason":{"type":"previous_message_not_found"}})";
-  Conversation c;
+  Dialogue c;
   CHECK(c.ask("msg_0", "msg_1", body("S")) == unknown);
   CHECK(c.ask("msg_1", "m", body("S"), older_version(), elsewhere) == unknown);
   c.clock.advance(std::chrono::hours(23));
@@ -139,7 +139,7 @@ TEST_CASE("an id that is not known: another workspace, too old, or never asked (
 TEST_CASE("missed tokens are the share of bytes behind the difference (C-102)") {
   // 1,000 bytes of system text that differ at once, of a prompt that has little else: by its bytes
   // nearly all of 8,000 tokens.
-  Conversation c;
+  Dialogue c;
   CHECK(c.ask("", "msg_1", body(std::string(1000, 'a')), older_version(), home, 8000) == "null");
   const JsonValue all = JsonValue::parse(c.ask("msg_1", "m", body(std::string(1000, 'b'))));
   const auto missed = [](const JsonValue& answer) {
@@ -158,7 +158,7 @@ TEST_CASE("missed tokens are the share of bytes behind the difference (C-102)") 
 }
 
 TEST_CASE("the detail names path, byte and texts, for those who ask") {
-  Conversation c;
+  Dialogue c;
   RequestContext context = older_version();
   context.detailed_diagnostics = true;
   CHECK(c.ask("", "msg_1", body("Today is Monday."), context) == "null");

@@ -131,3 +131,31 @@ TEST_CASE("over HTTP the request too many is a 429 with retry-after, and no coun
             .status
         == 200);
 }
+
+TEST_CASE("what is read from the cache costs no input tokens (C-106, C-108)") {
+  GatewaySetup setup;
+  setup.limits.input_tokens = 3000;
+  const LoopbackGateway gateway(setup);
+  const auto ask_about = [&](char system, const std::string& question) {
+    return ask(
+        gateway,
+        post(
+            "/v1/messages",
+            R"({"model":"claude-sonnet-4-6","max_tokens":1,"system":[{"type":"text","text":")"
+                + std::string(2000, system)
+                + R"(","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":")"
+                + question + R"("}]})"));
+  };
+  const Answer written = ask_about('s', "0");
+  CHECK(written.status == 200);
+  CHECK(written.header("anthropic-ratelimit-input-tokens-remaining") == "1000");
+  // Five times 2,000 tokens, of a bucket that has 1,000 left.
+  for (int i = 1; i <= 5; ++i) {
+    const Answer read = ask_about('s', std::to_string(i));
+    CHECK(read.status == 200);
+    CHECK(number_in(read.body, "cache_read_input_tokens") >= 2000);
+  }
+  const Answer cold = ask_about('t', "6");
+  CHECK(cold.status == 429);
+  CHECK(cold.body.find("of 3000 input tokens per minute") != std::string::npos);
+}
