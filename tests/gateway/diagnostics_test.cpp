@@ -91,12 +91,12 @@ TEST_CASE("other rendered settings give unavailable and no other key (V26)") {
   CHECK(c.ask("msg_1", "m", body("S", with_tool + R"("output_config":{"effort":"low"})", sonnet))
         == unavailable);
   CHECK(c.ask("msg_1", "m", body("S", tool), with_beta("context-1m-2025-08-07")) == unavailable);
-  CHECK(c.ask("msg_1", "m",
-              body("S",
-                   with_tool
-                       + R"("context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]})"),
-              with_beta("context-management-2025-06-27"))
-        == unavailable);
+  RequestContext edits = with_beta("context-management-2025-06-27");
+  edits.count_tokens = [](const incipit::gateway::Conversation&) { return 100; };
+  CHECK(c.ask("", "msg_2", body("S", tool), edits) == "null");
+  const std::string edited =
+      with_tool + R"("context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]})";
+  CHECK(c.ask("msg_2", "m", body("S", edited), edits) == unavailable);
 }
 
 TEST_CASE("the set of betas counts, not their order or repetition") {
@@ -168,7 +168,7 @@ TEST_CASE("the detail names path, byte and texts, for those who ask") {
   const JsonValue& detail = *answer.find("incipit");
   CHECK(detail.find("path")->as_string() == "system.0.text");
   // {"model":"claude-sonnet-4-6","max_tokens":16,"system":[{"type":"text","text":"Today is T
-  CHECK(detail.find("byte_offset")->as_integer() == 85);
+  CHECK(detail.find("byte_offset")->as_integer() == 87);
   CHECK(detail.find("before")->as_string().find("Monday") != std::string::npos);
   CHECK(detail.find("after")->as_string().find("Tuesday") != std::string::npos);
   CHECK(!detail.find("explanation")->as_string().empty());

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <thread>
 
@@ -16,7 +18,9 @@ namespace {
 constexpr std::string_view path = "/v1/messages/batches";
 
 std::string error_message(const Answer& answer) {
-  return JsonValue::parse(answer.body).find("error")->find("message")->as_string();
+  const JsonValue body = JsonValue::parse(answer.body);
+  const JsonValue* error = body.find("error");
+  return error == nullptr ? "no error: " + answer.body : error->find("message")->as_string();
 }
 
 std::string request(const std::string& id, const std::string& params) {
@@ -39,16 +43,16 @@ std::string batch_of(int count, int max_tokens = 2) {
   return batch(requests);
 }
 
-JsonValue created(const LoopbackGateway& gateway, const std::string& body,
-                  const std::string& headers = "") {
-  const Answer answer = ask(gateway, post(path, body, headers));
+JsonValue created(const LoopbackGateway& gateway, const std::string& body) {
+  const Answer answer = ask(gateway, post(path, body));
   REQUIRE_MESSAGE(answer.status == 200, answer.body);
   return JsonValue::parse(answer.body);
 }
 
-JsonValue shown(const LoopbackGateway& gateway, const std::string& id,
-                const std::string& headers = "") {
-  return JsonValue::parse(ask(gateway, get(std::string(path) + "/" + id, headers)).body);
+JsonValue shown(const LoopbackGateway& gateway, const std::string& id) {
+  const Answer answer = ask(gateway, get(std::string(path) + "/" + id));
+  REQUIRE_MESSAGE(answer.status == 200, answer.body);
+  return JsonValue::parse(answer.body);
 }
 
 std::string status_of(const JsonValue& batch) {
@@ -59,10 +63,17 @@ long count(const JsonValue& batch, std::string_view name) {
   return static_cast<long>(*batch.find("request_counts")->find(name)->as_integer());
 }
 
-JsonValue ended(const LoopbackGateway& gateway, const std::string& id,
-                const std::string& headers = "") {
-  REQUIRE(eventually([&] { return status_of(shown(gateway, id, headers)) == "ended"; }));
-  return shown(gateway, id, headers);
+// Polls over one connection until the batch has ended.
+JsonValue ended(const LoopbackGateway& gateway, const std::string& id) {
+  Client client(gateway);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (true) {
+    client.send(get(std::string(path) + "/" + id));
+    const JsonValue batch = JsonValue::parse(client.answer().body);
+    if (status_of(batch) == "ended") return batch;
+    REQUIRE(std::chrono::steady_clock::now() < deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 std::map<std::string, JsonValue> results(const LoopbackGateway& gateway, const std::string& id) {
@@ -85,7 +96,7 @@ std::string type_of(const JsonValue& result) {
   return result.find("type")->as_string();
 }
 
-std::string remove(const std::string& id) {
+std::string deletion(const std::string& id) {
   return "DELETE " + std::string(path) + "/" + id
          + " HTTP/1.1\r\nhost: a\r\nanthropic-version: 2023-06-01\r\n\r\n";
 }
@@ -100,8 +111,7 @@ TEST_CASE("a batch runs to its end; what is wrong with a request is its own resu
           request("good", short_params()) + "," + request("no-tokens", R"({"model":"x"})") + ","
           + request("unknown-model",
                     R"({"model":"gpt","max_tokens":1,"messages":[{"role":"user","content":"a"}]})")
-          + "," + request("empty", "{}")),
-      "host: api.example:8080\r\n");
+          + "," + request("empty", "{}")));
   const std::string id = start.find("id")->as_string();
   CHECK(id.starts_with("msgbatch_01"));
   CHECK(start.find("type")->as_string() == "message_batch");
@@ -162,7 +172,7 @@ TEST_CASE("what a batch may not be is refused at once") {
     return error_message(answer);
   };
   CHECK(complaint("{}") == "requests: Field required");
-  CHECK(complaint("[]").find("valid dictionary") != std::string::npos);
+  CHECK(complaint("[]") == "The request body should be a JSON object");
   CHECK(complaint("{\"requests\":{}}") == "requests: Input should be a valid list");
   CHECK(complaint("{\"requests\":[]}")
         == "requests: List should have at least 1 item after validation, not 0");
@@ -226,17 +236,14 @@ TEST_CASE("version and betas of the call hold for its requests") {
 
 TEST_CASE("cancelling stops what runs, keeps what is done, and ends the batch") {
   const LoopbackGateway gateway;
-  // Two run at a time: the first is short, the others fill the context.
-  const std::string id = created(gateway, batch(request("short", short_params()) + ","
-                                                + request("long-1", short_params(3000)) + ","
-                                                + request("long-2", short_params(3000)) + ","
-                                                + request("long-3", short_params(3000)) + ","
-                                                + request("long-4", short_params(3000))))
-                             .find("id")
-                             ->as_string();
+  std::string requests = request("short", short_params());
+  for (int i = 0; i < 100; ++i)
+    requests += "," + request("long-" + std::to_string(i), short_params(3000));
+  const std::string id = created(gateway, batch(requests)).find("id")->as_string();
   REQUIRE(eventually([&] {
-    return ask(gateway, get("/metrics")).body.find("status=\"200\"") != std::string::npos
-           && !gateway.log_lines().empty();
+    const std::vector<std::string> lines = gateway.log_lines();
+    return std::ranges::any_of(
+        lines, [](const std::string& line) { return line.find("/short\"") != std::string::npos; });
   }));
   const Answer answer = ask(gateway, post(std::string(path) + "/" + id + "/cancel", ""));
   CHECK(answer.status == 200);
@@ -245,11 +252,11 @@ TEST_CASE("cancelling stops what runs, keeps what is done, and ends the batch") 
   CHECK(!canceling.find("cancel_initiated_at")->is_null());
   CHECK(canceling.find("results_url")->is_null());
   const JsonValue end = ended(gateway, id);
-  CHECK(count(end, "succeeded") + count(end, "canceled") == 5);
+  CHECK(count(end, "succeeded") + count(end, "canceled") == 101);
   CHECK(count(end, "canceled") >= 1);
   const auto result = results(gateway, id);
   CHECK(type_of(result.at("short")) == "succeeded");
-  CHECK(type_of(result.at("long-4")) == "canceled");
+  CHECK(type_of(result.at("long-99")) == "canceled");
   const Answer again = ask(gateway, post(std::string(path) + "/" + id + "/cancel", ""));
   CHECK(again.status == 400);
   CHECK(error_message(again).find("has ended") != std::string::npos);
@@ -258,13 +265,13 @@ TEST_CASE("cancelling stops what runs, keeps what is done, and ends the batch") 
 TEST_CASE("a batch that nothing could run expires") {
   GatewaySetup setup;
   setup.virtual_clock = true;
-  setup.context = 4096;
   const LoopbackGateway gateway(setup);
-  const std::string id = created(gateway, batch_of(40, 3000)).find("id")->as_string();
+  const std::string id = created(gateway, batch_of(100, 3000)).find("id")->as_string();
   ask(gateway, post("/incipit/clock", R"({"advance_seconds": 86400})"));
   const JsonValue end = ended(gateway, id);
-  CHECK(count(end, "expired") >= 30);
-  CHECK(type_of(results(gateway, id).at("r39")) == "expired");
+  CHECK(count(end, "expired") >= 1);
+  CHECK(count(end, "succeeded") + count(end, "expired") == 100);
+  CHECK(type_of(results(gateway, id).at("r99")) == "expired");
 }
 
 TEST_CASE("results are there when the batch has ended, and until it is deleted or archived") {
@@ -274,7 +281,7 @@ TEST_CASE("results are there when the batch has ended, and until it is deleted o
   const std::string id = created(gateway, batch_of(2, 3000)).find("id")->as_string();
   const std::string results_path = std::string(path) + "/" + id + "/results";
   CHECK(ask(gateway, get(results_path)).status == 404);
-  const Answer early = ask(gateway, remove(id));
+  const Answer early = ask(gateway, deletion(id));
   CHECK(early.status == 400);
   CHECK(error_message(early).find("has not ended") != std::string::npos);
   static_cast<void>(ended(gateway, id));
@@ -288,7 +295,7 @@ TEST_CASE("results are there when the batch has ended, and until it is deleted o
   const JsonValue archived = shown(gateway, id);
   CHECK(!archived.find("archived_at")->is_null());
   CHECK(archived.find("results_url")->is_null());
-  const Answer gone = ask(gateway, remove(id));
+  const Answer gone = ask(gateway, deletion(id));
   CHECK(gone.body == "{\"id\":\"" + id + "\",\"type\":\"message_batch_deleted\"}");
   CHECK(ask(gateway, get(std::string(path) + "/" + id)).status == 404);
 }
@@ -318,7 +325,7 @@ TEST_CASE("unknown batches and wrong verbs") {
   const LoopbackGateway gateway;
   for (const std::string& sent :
        {get(std::string(path) + "/msgbatch_x"), get(std::string(path) + "/msgbatch_x/results"),
-        post(std::string(path) + "/msgbatch_x/cancel", ""), remove("msgbatch_x")}) {
+        post(std::string(path) + "/msgbatch_x/cancel", ""), deletion("msgbatch_x")}) {
     const Answer answer = ask(gateway, sent);
     CHECK(answer.status == 404);
     CHECK(error_message(answer) == "Message batch not found: msgbatch_x");
@@ -369,7 +376,8 @@ TEST_CASE("many clients make, cancel, list and delete batches at the same time")
         const std::string id = JsonValue::parse(made.body).find("id")->as_string();
         if (c % 2 == 0) ask(gateway, post(std::string(path) + "/" + id + "/cancel", ""));
         ask(gateway, get(path));
-        eventually([&] { return ask(gateway, remove(id)).status == 200; });
+        static_cast<void>(ended(gateway, id));
+        ask(gateway, deletion(id));
       }
     });
   }
